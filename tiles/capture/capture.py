@@ -1,0 +1,75 @@
+"""Captures one kernel for given argument types and constants."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from warpwave.tiles.capture.dependencies import Dependency
+from warpwave.tiles.capture.interpreter import Interpreter
+from warpwave.tiles.capture.scope import Frame
+from warpwave.tiles.capture.source import declared_outer, local_names, parse
+from warpwave.tiles.errors import CaptureError
+from warpwave.tiles.ir import Block, Builder, Kernel, Value, verify
+from warpwave.tiles.language import context
+from warpwave.tiles.language.handles import Tensor, Tile
+from warpwave.tiles.passes import canonicalise
+from warpwave.tiles.types import TensorType, Type
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A captured kernel and the outside values that it was captured with."""
+
+    kernel: Kernel
+    dependencies: tuple[Dependency, ...]
+
+    def up_to_date(self) -> bool:
+        """Whether capturing again would see the same outside values."""
+        return all(d.unchanged() for d in self.dependencies)
+
+
+def capture(
+    function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]
+) -> Captured:
+    """The kernel's IR, verified and canonicalised.
+
+    `params` gives the type of each run-time parameter in order, None for an optional tensor that is absent.
+    """
+    source = parse(function)
+    arguments = {n: Value(t, n) for n, t in params.items() if t is not None}
+    body = Block(list(arguments.values()))
+    interpreter = Interpreter(Builder(body))
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    node = source.node
+    statements = node.body if isinstance(node.body, list) else []
+    frame = Frame(
+        source,
+        local_names(node),
+        function.__globals__,
+        cells,
+        outer_names=frozenset(declared_outer(statements)),
+        vars={**constants, **{n: _handle(n, arguments.get(n)) for n in params}},
+    )
+    with context.capturing(interpreter.builder), interpreter.entering(frame):
+        flow = interpreter.run(statements)
+        if flow.value is not None:
+            raise CaptureError(
+                f"kernel {function.__name__} returns a value",
+                loc=interpreter.loc(node),
+                hint="a kernel writes its results with ww.store",
+            )
+        loc = interpreter.loc(node)
+    kernel = Kernel(function.__name__, list(arguments), dict(constants), body, loc)
+    verify(kernel)
+    canonicalise(kernel)
+    verify(kernel)
+    return Captured(kernel, tuple(interpreter.dependencies.all()))
+
+
+def _handle(name: str, value: Value | None) -> Any:
+    if value is None:
+        return None
+    return Tensor(value, name) if isinstance(value.type, TensorType) else Tile(value)

@@ -1,0 +1,337 @@
+"""Run-time branches and loops: trace each region once, find what it changed, and carry those values.
+
+A loop is traced under an assumption about which variables it carries. If its body changed something else,
+or changed a type, the assumption is corrected and the body traced again, until it holds. Nothing that
+changes is ever kept at its first value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpwave.tiles.capture.interpreter import Interpreter
+from warpwave.tiles.capture.merge import Merger, Mismatch, Shape, bring_to, rebuild
+from warpwave.tiles.capture.scope import UNBOUND, Poison
+from warpwave.tiles.capture.state import Slot, Snapshot
+from warpwave.tiles.dtypes import i32
+from warpwave.tiles.errors import CaptureError
+from warpwave.tiles.ir import Block, Value
+from warpwave.tiles.language.control import RuntimeRange
+from warpwave.tiles.language.handles import Tile
+from warpwave.tiles.types import TileType, scalar
+
+# -- branches -----------------------------------------------------------------------------------------
+
+
+def run_if(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Trace both branches; afterwards each variable holds the value of the branch that ran.
+
+    Returns the merged results of the two callables.
+    """
+    loc = ip.builder.loc
+    snapshot = Snapshot(ip.frames)
+    first = _trace_branch(ip, snapshot, then)
+    snapshot.restore()
+    second = _trace_branch(ip, snapshot, other)
+    snapshot.restore()
+    merger = Merger()
+    result_shape = merger.merge(first.result, second.result)
+    shapes, poisons = _merge_slots(snapshot, first, second, merger)
+    for branch, side in ((first, 0), (second, 1)):
+        with ip.builder.inside(branch.block):
+            ip.builder.loc = loc
+            leaves = [bring_to(p[side], t).value for p, t in zip(merger.pairs, merger.types, strict=True)]
+            ip.builder.emit("yield", leaves)
+    regions = [first.block, second.block]
+    results = ip.builder.emit("if", [condition.value], regions, types=tuple(merger.types))
+    _assign(snapshot, shapes, poisons, leaves := [Tile(v) for v in results], memo := {})
+    return rebuild(result_shape, leaves, memo)
+
+
+def run_if_expression(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """The value of `then() if condition else other()`."""
+    try:
+        return run_if(ip, condition, then, other)
+    except Mismatch as mismatch:
+        raise CaptureError(f"the value of this expression depends on a run-time condition, but {mismatch}") from None
+
+
+@dataclass
+class _Branch:
+    block: Block
+    result: Any
+    values: dict[Slot, Any]
+
+
+def _trace_branch(ip: Interpreter, snapshot: Snapshot, body: Callable[[], Any]) -> _Branch:
+    block = Block()
+    with ip.region(block):
+        result = body()
+        return _Branch(block, result, {slot: snapshot.current(slot) for slot in snapshot.changes()})
+
+
+def _merge_slots(
+    snapshot: Snapshot, first: _Branch, second: _Branch, merger: Merger
+) -> tuple[dict[Slot, Shape], dict[Slot, Poison]]:
+    shapes: dict[Slot, Shape] = {}
+    poisons: dict[Slot, Poison] = {}
+    for slot in dict.fromkeys([*first.values, *second.values]):
+        before = snapshot.before(slot)
+        a, b = first.values.get(slot, before), second.values.get(slot, before)
+        if a is UNBOUND or b is UNBOUND:
+            poisons[slot] = Poison("is assigned in only one branch of a run-time if", "assign it before the if as well")
+            continue
+        if isinstance(a, Poison) or isinstance(b, Poison):
+            poisons[slot] = a if isinstance(a, Poison) else b
+            continue
+        try:
+            shapes[slot] = merger.merge(a, b)
+        except Mismatch as mismatch:
+            poisons[slot] = Poison(f"differs after a run-time if: {mismatch}", "give both branches one type")
+    return shapes, poisons
+
+
+def _assign(
+    snapshot: Snapshot, shapes: dict[Slot, Shape], poisons: dict[Slot, Poison], leaves: list[Tile], memo: dict[int, Any]
+) -> None:
+    for slot, shape in shapes.items():
+        snapshot.assign(slot, rebuild(shape, leaves, memo))
+    for slot, poison in poisons.items():
+        snapshot.assign(slot, poison)
+
+
+# -- loops --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Plan:
+    """The assumption that a loop is traced under.
+
+    `carried` maps a slot to the value that decides its type together with the initial one; `local` slots
+    have no defined value when an iteration starts.
+    """
+
+    carried: dict[Slot, Any] = field(default_factory=dict)
+    local: dict[Slot, Poison] = field(default_factory=dict)
+
+
+@dataclass
+class _Carry:
+    """The carried values of one attempt: structures and leaf types, in order."""
+
+    merger: Merger
+    shapes: dict[Slot, Shape]
+
+    @property
+    def types(self) -> list[TileType]:
+        return self.merger.types
+
+    def block_args(self) -> list[Value]:
+        return [Value(t) for t in self.types]
+
+    def enter(self, snapshot: Snapshot, args: list[Value]) -> None:
+        memo: dict[int, Any] = {}
+        leaves = [Tile(v) for v in args]
+        for slot, shape in self.shapes.items():
+            value = rebuild(shape, leaves, memo)
+            if isinstance(value, Tile) and isinstance(slot.key, str):
+                value.value.name = slot.key
+            snapshot.assign(slot, value)
+
+    def inits(self) -> list[Value]:
+        return [bring_to(p[0], t).value for p, t in zip(self.merger.pairs, self.types, strict=True)]
+
+
+def run_for(ip: Interpreter, range_: RuntimeRange, target: str, body: Callable[[], None], hint: Iterable[str]) -> None:
+    """A counted run-time loop over `target`; `hint` names variables that the body is seen to assign."""
+    loc = ip.builder.loc
+
+    def trace(carry: _Carry, snapshot: Snapshot) -> list[Block]:
+        counter = Value(scalar(i32), target)
+        block = Block([counter, *carry.block_args()])
+        carry.enter(snapshot, block.args[1:])
+        with ip.region(block):
+            ip.assign(target, Tile(counter))
+            body()
+        return [block]
+
+    def emit(carry: _Carry, blocks: list[Block]) -> list[Value]:
+        ip.builder.loc = loc
+        bounds = [range_.start.value, range_.stop.value, range_.step.value]
+        return ip.builder.emit("for", [*bounds, *carry.inits()], blocks, kind=range_.kind, stages=range_.stages)
+
+    _run_loop(ip, [target, *hint], trace, emit, target)
+
+
+def run_while(ip: Interpreter, test: Callable[[], Tile], body: Callable[[], None], hint: Iterable[str]) -> None:
+    """A run-time while loop."""
+    loc = ip.builder.loc
+
+    def trace(carry: _Carry, snapshot: Snapshot) -> list[Block]:
+        before, after = Block(carry.block_args()), Block(carry.block_args())
+        carry.enter(snapshot, before.args)
+        entry = Snapshot(ip.frames)
+        with ip.region(before):
+            condition = test()
+            if entry.changes():
+                raise CaptureError("the condition of a run-time while changes a variable", hint="change it in the body")
+            ip.builder.emit("condition", [condition.value, *before.args])
+        carry.enter(snapshot, after.args)
+        with ip.region(after):
+            body()
+        return [before, after]
+
+    def emit(carry: _Carry, blocks: list[Block]) -> list[Value]:
+        ip.builder.loc = loc
+        return ip.builder.emit("while", carry.inits(), blocks)
+
+    _run_loop(ip, hint, trace, emit, None)
+
+
+def _run_loop(
+    ip: Interpreter,
+    hint: Iterable[str],
+    trace: Callable[[_Carry, Snapshot], list[Block]],
+    emit: Callable[[_Carry, list[Block]], list[Value]],
+    target: str | None,
+) -> None:
+    snapshot = Snapshot(ip.frames)
+    counter = Slot(id(ip.frame), target) if target else None
+    plan = _first_plan(ip, snapshot, hint, counter)
+    while True:
+        carry = _make_carry(snapshot, plan)
+        for slot, poison in plan.local.items():
+            snapshot.assign(slot, poison)
+        blocks = trace(carry, snapshot)
+        changed = [s for s in snapshot.changes() if s != counter]
+        finals = {slot: snapshot.current(slot) for slot in dict.fromkeys([*carry.shapes, *changed])}
+        if _plan_holds(snapshot, plan, carry, finals):
+            break
+        snapshot.restore()
+    _finish(ip, blocks[-1], carry, finals)
+    snapshot.restore()
+    results = [Tile(v) for v in emit(carry, blocks)]
+    memo: dict[int, Any] = {}
+    for slot, shape in carry.shapes.items():
+        snapshot.assign(slot, rebuild(shape, results, memo))
+    _poison_locals(snapshot, plan, carry, finals, counter)
+
+
+def _first_plan(ip: Interpreter, snapshot: Snapshot, hint: Iterable[str], counter: Slot | None) -> _Plan:
+    """Assume that assigned variables which hold run-time values now are carried: right at once for most loops."""
+    plan = _Plan()
+    for name in sorted(set(hint)):
+        owner = ip.frame.owner(name)
+        slot = Slot(id(owner), name)
+        value = owner.vars.get(name, UNBOUND) if owner else UNBOUND
+        if slot == counter or not _has_tile(value):
+            continue
+        with suppress(Mismatch):
+            Merger().merge(value, value)
+            plan.carried[slot] = value
+    return plan
+
+
+def _has_tile(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(_has_tile(v) for v in value)
+    return isinstance(value, Tile)
+
+
+def _make_carry(snapshot: Snapshot, plan: _Plan) -> _Carry:
+    merger = Merger()
+    shapes = {slot: merger.merge(snapshot.before(slot), other) for slot, other in plan.carried.items()}
+    return _Carry(merger, shapes)
+
+
+def _plan_holds(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
+    """Correct the plan for each variable that did not behave as assumed; true if all did."""
+    holds = True
+    for slot, final in finals.items():
+        before = snapshot.before(slot)
+        if slot in plan.local or before is UNBOUND or isinstance(before, Poison):
+            continue
+        if slot in carry.shapes and _fits_carry(before, plan.carried[slot], final):
+            continue
+        holds = False
+        _correct(plan, slot, before, final)
+    return holds
+
+
+def _fits_carry(before: Any, assumed: Any, final: Any) -> bool:
+    """Whether the value at the end of the body has the structure and leaf types that were assumed."""
+    if isinstance(final, Poison) or final is UNBOUND:
+        return False
+    expected, actual = Merger(), Merger()
+    try:
+        expected.merge(before, assumed)
+        actual.merge(before, final)
+    except Mismatch:
+        return False
+    return expected.types == actual.types
+
+
+def _correct(plan: _Plan, slot: Slot, before: Any, final: Any) -> None:
+    tried = plan.carried.pop(slot, None)
+    if isinstance(final, Poison):
+        plan.local[slot] = final
+        return
+    try:
+        if final is UNBOUND:
+            raise Mismatch("it is deleted in the body")
+        Merger().merge(before, final)
+        if tried is not None and not _widens(before, tried, final):
+            raise Mismatch("its type changes from one iteration to the next")
+        plan.carried[slot] = final
+    except Mismatch as mismatch:
+        plan.local[slot] = Poison(
+            f"changes its type in a run-time loop: {mismatch}",
+            "give it one type: convert the initial value, or use another name",
+        )
+
+
+def _widens(before: Any, tried: Any, final: Any) -> bool:
+    """A retry is worth it only if the assumed type came from a number that the body's value overrides."""
+    old, new = Merger(), Merger()
+    old.merge(before, tried)
+    new.merge(before, final)
+    return old.types != new.types
+
+
+def _finish(ip: Interpreter, block: Block, carry: _Carry, finals: dict[Slot, Any]) -> None:
+    """End the body with the next iteration's values."""
+    ends: dict[int, Any] = {}
+    for slot, shape in carry.shapes.items():
+        _collect(shape, finals[slot], ends)
+    with ip.builder.inside(block):
+        leaves = [bring_to(ends[i], t).value for i, t in enumerate(carry.types)]
+        ip.builder.emit("yield", leaves)
+
+
+def _collect(shape: Shape, value: Any, ends: dict[int, Any]) -> None:
+    """The leaves of `value` by their index in `shape`."""
+    if shape.kind == "leaf":
+        ends[shape.leaf] = value
+    elif shape.kind == "dict":
+        for key, item in zip(shape.keys, shape.items, strict=True):
+            _collect(item, value[key], ends)
+    elif shape.kind != "static":
+        for item, part in zip(shape.items, value, strict=True):
+            _collect(item, part, ends)
+
+
+def _poison_locals(
+    snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any], counter: Slot | None
+) -> None:
+    hint = "assign it before the loop"
+    for slot in [*finals, *([counter] if counter else [])]:
+        if slot in carry.shapes:
+            continue
+        if slot in plan.local:
+            snapshot.assign(slot, plan.local[slot])
+        elif slot == counter or snapshot.before(slot) is UNBOUND:
+            reason = "is assigned only inside a run-time loop, which may run zero times"
+            snapshot.assign(slot, Poison(reason, hint))

@@ -1,0 +1,89 @@
+"""What a backend is: the few functions that a plug-in of the entry-point group `warpwave.backends` provides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from warpwave.tiles.ir import Kernel
+from warpwave.tiles.runtime.arrays import Array
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing a kernel can be compiled for, e.g. `reference`.
+
+    `runs` says what executes it here, e.g. "NumPy", "a simulator", a device's name; empty if nothing can, and then
+    `missing` says what is missing and `remedy` is the one command that mends it.
+    """
+
+    name: str
+    description: str
+    runs: str = ""
+    missing: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One line of `warpwave doctor`: a thing that the backend needs, whether it is here, and what mends it."""
+
+    what: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+@runtime_checkable
+class Program(Protocol):
+    """A kernel compiled for one target."""
+
+    @property
+    def source(self) -> str:
+        """The generated source; for backends that generate none, the IR."""
+        ...
+
+    @property
+    def asm(self) -> str:
+        """The machine code as text, or empty."""
+        ...
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """Registers, spills, shared memory and the like, by name; empty where none are used."""
+        ...
+
+    def explain(self) -> str:
+        """Which choices were made for this kernel and target, and why."""
+        ...
+
+    def run(self, arguments: Mapping[str, Array | int | float | bool]) -> None:
+        """Execute; arrays are written in place. Arguments are in the kernel's parameter order."""
+        ...
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """The plug-in itself: an object, found by name, that imports heavy libraries only when used."""
+
+    @property
+    def name(self) -> str:
+        """Its name, the first part of its targets' names."""
+        ...
+
+    def targets(self) -> Sequence[Target]:
+        """All targets it knows, runnable here or not."""
+        ...
+
+    def target_for(self, device: str) -> str | None:
+        """The target for arrays on a device ("cpu:0", "cuda:1", "rocm:0"), or None if they are not its business."""
+        ...
+
+    def diagnose(self) -> Sequence[Diagnosis]:
+        """What it needs and what of it is here."""
+        ...
+
+    def compile(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Program:
+        """Lower and build. UnsupportedError or ResourceError, at the user's line, for what it cannot do."""
+        ...
