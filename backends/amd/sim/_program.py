@@ -1,0 +1,78 @@
+"""Loading a module and launching its kernels on NumPy arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpwave.backends.amd.sim import _sim
+
+
+class Program:
+    """Decoded code of one module for one target; launch() runs a kernel of it."""
+
+    def __init__(self, text: str, target: str) -> None:
+        self._impl = _sim.Program(text, target)
+
+    @property
+    def target(self) -> str:
+        """The GPU that the code is for: gfx942 or gfx950."""
+        return str(self._impl.target)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the kernels in the module."""
+        return list(self._impl.kernels)
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any],
+        *,
+        dynamic_lds: int = 0,
+        seed: int = 0,
+        threads: int = 0,
+        relax: Iterable[str] = (),
+        max_instructions: int = 0,
+    ) -> dict[str, Any]:
+        """Run `kernel` over `grid` workgroups of `block` work-items.
+
+        An array argument is a device buffer, written in place; a NumPy scalar is passed by value; an int is a
+        64-bit value. `relax` names checks to switch off. The same seed gives the same interleaving.
+        """
+        packed = [_pack(arg, i) for i, arg in enumerate(args)]
+        return self._impl.launch(
+            kernel, _dim3(grid), _dim3(block), packed, dynamic_lds, seed, threads, list(relax), max_instructions
+        )
+
+
+def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
+    full = tuple(size) + (1,) * (3 - len(size))
+    return full[0], full[1], full[2]
+
+
+def _pack(arg: Any, index: int) -> tuple[Any, int, bool]:
+    """(bytes, alignment, writable) for the binding; alignment 0 marks a device buffer."""
+    if isinstance(arg, np.ndarray):
+        if not arg.flags.c_contiguous:
+            raise TypeError(f"argument {index}: a device buffer must be C-contiguous")
+        return arg.reshape(-1).view(np.uint8), 0, bool(arg.flags.writeable)
+    if isinstance(arg, int) and not isinstance(arg, bool):
+        arg = np.int64(arg)
+    if not isinstance(arg, np.generic):
+        raise TypeError(f"argument {index}: pass a NumPy array or scalar, not {type(arg).__name__}")
+    return np.frombuffer(arg.tobytes(), np.uint8), min(8, arg.dtype.itemsize), False
+
+
+def load(source: str | os.PathLike[str], target: str = "") -> Program:
+    """Load LLVM assembly text, or a file that holds it, for gfx942 or gfx950."""
+    text = str(source)
+    if isinstance(source, os.PathLike) or "\n" not in text:
+        text = Path(source).read_text(encoding="utf-8")
+    return Program(text, target)

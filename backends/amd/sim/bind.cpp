@@ -1,0 +1,153 @@
+// The only file of the core that sees Python.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "arith/bind/bind_arith.hpp"
+#include "core/machine.hpp"
+#include "core/registry.hpp"
+#include "object/program.hpp"
+
+namespace py = pybind11;
+using namespace amdsim;
+
+namespace {
+
+object::LlvmLibrary library(const std::string& path) {
+  return {path, object::folder_of(reinterpret_cast<const void*>(&library), "sysdeps")};
+}
+
+// The assembly of a code object, with kernel descriptors and metadata, as the disassembler gives it.
+std::string disassembly(const std::string& bytes, const std::string& target, const std::string& llvm) {
+  const object::CodeObject object = object::read({bytes.begin(), bytes.end()}, target);
+  return object::assembly(object, object::disassemble(object, library(llvm)), 0);
+}
+
+// One program loaded into a machine of its own; every launch maps the arrays it is given.
+class PyProgram {
+ public:
+  explicit PyProgram(std::unique_ptr<Program> program) : program_(std::move(program)), machine_(*program_->target) {
+    machine_.load(*program_);
+  }
+  static std::unique_ptr<PyProgram> from_text(const std::string& text, const std::string& target) {
+    return std::make_unique<PyProgram>(Program::from_text(text, target));
+  }
+  static std::unique_ptr<PyProgram> from_code_object(const std::string& bytes, const std::string& target,
+                                                     const std::string& llvm) {
+    const object::CodeObject object = object::read({bytes.begin(), bytes.end()}, target);
+    if (!target.empty() && target != object.target) throw LoadError("the code object is for " + object.target + ", not " + target);
+    return std::make_unique<PyProgram>(object::make_program(object, library(llvm)));
+  }
+
+  py::dict launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const py::list& args,
+                  u32 dynamic_lds, u64 seed, int threads, const std::vector<std::string>& relax, u64 max_instructions) {
+    LaunchConfig config;
+    config.kernel = kernel;
+    for (std::size_t i = 0; i < 3; ++i) config.grid[i] = grid[i], config.block[i] = block[i];
+    config.dynamic_lds = dynamic_lds, config.seed = seed, config.threads = threads, config.max_instructions = max_instructions;
+    for (const std::string& name : relax) config.relaxed |= 1u << static_cast<int>(check_from_name(name));
+    Mapped mapped(machine_.memory());
+    for (std::size_t i = 0; i < args.size(); ++i) mapped.append(args[i], i, config.kernarg);
+    Report report;
+    {
+      py::gil_scoped_release release;
+      report = machine_.launch(*program_, config);
+    }
+    return to_dict(report);
+  }
+
+  std::string target() const { return std::string(program_->target->name); }
+  std::vector<std::string> kernels() const {
+    std::vector<std::string> names;
+    for (const auto& [name, kernel] : program_->kernels) names.push_back(name);
+    return names;
+  }
+
+ private:
+  // Buffers of one launch: unmapped when it ends, in every way it can end.
+  struct Mapped {
+    explicit Mapped(GlobalMemory& m) : memory(m) {}
+    ~Mapped() {
+      for (u64 address : addresses) memory.unmap(address);
+    }
+    // (address-sized buffer) or (raw bytes, alignment): see _program.py
+    void append(const py::handle& arg, std::size_t index, std::vector<u8>& kernarg) {
+      auto pair = arg.cast<py::tuple>();
+      py::buffer_info info = pair[0].cast<py::buffer>().request(pair[2].cast<bool>());
+      const bool is_buffer = pair[1].cast<int>() == 0;
+      const auto bytes = static_cast<std::size_t>(info.size * info.itemsize);
+      if (!is_buffer) return put(kernarg, info.ptr, bytes, static_cast<std::size_t>(pair[1].cast<int>()));
+      u64 address = 0;
+      if (bytes) addresses.push_back(address = memory.map(info.ptr, bytes, "argument " + std::to_string(index), pair[2].cast<bool>()));
+      put(kernarg, &address, 8, 8);
+    }
+    static void put(std::vector<u8>& kernarg, const void* p, std::size_t bytes, std::size_t align) {
+      kernarg.resize((kernarg.size() + align - 1) / align * align);
+      const auto* b = static_cast<const u8*>(p);
+      kernarg.insert(kernarg.end(), b, b + bytes);
+    }
+    GlobalMemory& memory;
+    std::vector<u64> addresses;
+  };
+
+  py::dict to_dict(const Report& r) const {
+    py::dict d;
+    d["kernel"] = r.kernel, d["target"] = r.target, d["instructions"] = r.instructions, d["seconds"] = r.seconds;
+    d["waves"] = r.counts.waves, d["workgroups"] = r.counts.workgroups, d["barriers"] = r.counts.barriers;
+    d["vgprs"] = r.vgprs, d["agprs"] = r.agprs, d["sgprs"] = r.sgprs, d["lds_bytes"] = r.lds_bytes;
+    d["scratch_bytes"] = r.scratch_bytes, d["waves_per_group"] = r.waves_per_group;
+    d["occupancy"] = r.occupancy_waves_per_simd;
+    py::list insts;
+    for (std::size_t i = 0; i < r.counts.insts.size(); ++i) {
+      const InstCounts& c = r.counts.insts[i];
+      const Inst& in = program_->code[i];
+      insts.append(py::make_tuple(in.line, in.text, program_->source_of(in), in.flags, c.executed, c.active_lanes, c.bytes,
+                                  c.lines, c.lds_cycles, c.lds_ideal));
+    }
+    d["insts"] = insts;
+    return d;
+  }
+
+  std::unique_ptr<Program> program_;
+  Machine machine_;
+};
+
+py::dict violation_dict(const Violation& v) {
+  py::dict d;
+  d["kind"] = v.kind, d["reason"] = v.reason, d["instruction"] = v.instruction, d["asm_line"] = v.asm_line;
+  d["source"] = v.source, d["kernel"] = v.kernel, d["wave"] = v.wave;
+  d["workgroup"] = py::make_tuple(v.workgroup[0], v.workgroup[1], v.workgroup[2]);
+  d["lanes"] = v.lanes, d["registers"] = v.registers, d["other"] = v.other;
+  d["address"] = v.has_address ? py::object(py::int_(v.address)) : py::object(py::none());
+  return d;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_sim, m) {
+  static py::object sim_error = py::module_::import("warpwave.backends.amd.sim._errors").attr("SimError");
+  static py::object load_error = py::module_::import("warpwave.backends.amd.sim._errors").attr("LoadError");
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const SimError& e) {
+      PyErr_SetObject(sim_error.ptr(), py::make_tuple(e.what(), violation_dict(e.violation())).ptr());
+    } catch (const LoadError& e) {
+      PyErr_SetString(load_error.ptr(), e.what());
+    }
+  });
+  py::class_<PyProgram>(m, "Program")
+      .def(py::init(&PyProgram::from_text))
+      .def_static("from_code_object",
+                  [](const py::bytes& data, const std::string& target, const std::string& llvm) {
+                    return PyProgram::from_code_object(data, target, llvm);
+                  })
+      .def("launch", &PyProgram::launch)
+      .def_property_readonly("target", &PyProgram::target)
+      .def_property_readonly("kernels", &PyProgram::kernels);
+  arith::bind_arith(m);
+  m.def("disassemble", [](const py::bytes& data, const std::string& target, const std::string& llvm) {
+    return disassembly(data, target, llvm);
+  });
+  m.def("mnemonics", [] { return Registry::instance().names(); });
+}

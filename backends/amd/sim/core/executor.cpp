@@ -1,0 +1,53 @@
+#include "executor.hpp"
+
+#include "machine.hpp"
+
+namespace amdsim {
+namespace {
+
+// Executes until the wave waits, ends, or has used its turn.
+void run_wave(Workgroup& group, Wave& w, u64 turn) {
+  const Inst* code = w.program->code.data();
+  const u32 size = static_cast<u32>(w.program->code.size());
+  InstCounts* counts = group.counts->insts.data();
+  for (u64 n = 0; n < turn && w.state == Wave::State::Running; ++n) {
+    w.pc = w.next_pc;
+    if (w.pc >= size) w.pc = size - 1, w.unsupported("execution ran past the last instruction");
+    const Inst& in = code[w.pc];
+    w.next_pc = w.pc + 1;
+    ++counts[w.pc].executed;
+    in.exec(w, in);
+    ++w.executed;
+  }
+}
+
+bool release_barrier(Workgroup& group) {
+  bool any = false;
+  for (Wave& w : group.waves) {
+    if (w.state == Wave::State::Running) return false;
+    any |= w.state == Wave::State::AtBarrier;
+  }
+  if (!any) return false;
+  ++group.barrier_round;
+  ++group.counts->barriers;
+  for (Wave& w : group.waves)
+    if (w.state == Wave::State::AtBarrier) w.state = Wave::State::Running, ++w.barriers_passed;
+  return true;
+}
+
+}  // namespace
+
+void run_workgroup(Workgroup& group) {
+  constexpr u64 kTurn = 4096;
+  for (;;) {
+    bool running = false;
+    for (Wave& w : group.waves) {
+      if (w.state != Wave::State::Running) continue;
+      running = true;
+      run_wave(group, w, kTurn);
+    }
+    if (!running && !release_barrier(group)) return;
+  }
+}
+
+}  // namespace amdsim

@@ -1,0 +1,240 @@
+#include "machine.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "executor.hpp"
+#include "workgroup.hpp"
+
+namespace amdsim {
+namespace {
+
+// Registers of the waves in flight on one host thread, reused from workgroup to workgroup.
+struct Arena {
+  std::vector<u32> storage;
+  std::vector<ByteMask> undef;
+  u32* rows(std::size_t waves) {
+    storage.resize(waves * kRows * kLanes + 16);
+    undef.resize(waves * kRows);
+    auto address = reinterpret_cast<std::uintptr_t>(storage.data());
+    return storage.data() + ((64 - address % 64) % 64) / 4;
+  }
+};
+
+void init_vgprs(Wave& w, const LaunchConfig& config, const Kernel& k) {
+  for (u32 r = 0; r < kRows; ++r)
+    for (u64& b : w.vundef[r].b) b = kAllLanes;
+  const u32 total = config.block[0] * config.block[1] * config.block[2];
+  for (u32 l = 0; l < kLanes; ++l) {
+    const u32 flat = static_cast<u32>(w.id) * kLanes + l;
+    const u32 x = flat % config.block[0], y = flat / config.block[0] % config.block[1],
+              z = flat / config.block[0] / config.block[1];
+    w.v[0][l] = x | (k.workitem_dims > 0 ? y << 10 : 0) | (k.workitem_dims > 1 ? z << 20 : 0);
+  }
+  w.vundef[0] = {};
+  const u32 left = total - static_cast<u32>(w.id) * kLanes;
+  w.set_exec(left >= 64 ? kAllLanes : (1ull << left) - 1);
+}
+
+void init_sgprs(Wave& w, const Launch& launch, const Workgroup& group) {
+  const Kernel& k = *launch.kernel;
+  std::fill(std::begin(w.sundef), std::end(w.sundef), ~0u);
+  int next = 0;
+  auto put = [&](u32 value) { w.sgpr[next] = value, w.sundef[next] = 0, ++next; };
+  auto put64 = [&](u64 value) { put(u32(value)), put(u32(value >> 32)); };
+  if (k.dispatch_ptr) put64(launch.dispatch_address);
+  if (k.queue_ptr) put64(launch.queue_address);
+  if (k.kernarg_ptr) put64(launch.kernarg_address);
+  if (k.dispatch_id) put64(0);
+  if (k.private_size) put(k.private_segment);
+  for (u32 i = 0; i < k.preload_length; ++i) {
+    const u32 at = 4 * (k.preload_offset + i);
+    u32 value = 0;
+    if (at + 4 <= launch.kernarg.size()) std::memcpy(&value, launch.kernarg.data() + at, 4);
+    put(value);
+  }
+  next = static_cast<int>(k.user_sgprs);
+  if (k.id_x) put(group.id[0]);
+  if (k.id_y) put(group.id[1]);
+  if (k.id_z) put(group.id[2]);
+  if (k.group_info) put(0);
+  w.sundef[sreg::kExec] = w.sundef[sreg::kExec + 1] = 0;
+}
+
+void init_wave(Wave& w, Workgroup& group, const Launch& launch, int id) {
+  const Kernel& k = *launch.kernel;
+  w.group = &group, w.program = launch.program, w.id = id, w.checks = launch.checks;
+  w.mode = {k.round32, k.round64, k.denorm32, k.denorm64, k.dx10_clamp, k.ieee, k.fp16_ovfl};
+  w.limits = u64(k.vgprs) | u64(k.agprs) << 16 | u64(k.sgprs) << 32;
+  w.next_pc = k.entry;
+  init_sgprs(w, launch, group);
+  init_vgprs(w, *launch.config, k);
+  const u32 dwords = (k.private_segment + 3) / 4;
+  w.scratch.assign(std::size_t(dwords) * kLanes, 0);
+  w.scratch_undef.assign(dwords, ByteMask{{kAllLanes, kAllLanes, kAllLanes, kAllLanes}});
+}
+
+void build_group(Workgroup& group, const Launch& launch, GlobalMemory& memory, Arena& arena, u64 linear) {
+  const u32* grid = launch.config->grid;
+  group.launch = &launch, group.memory = &memory, group.linear_id = linear;
+  group.id[0] = static_cast<u32>(linear % grid[0]);
+  group.id[1] = static_cast<u32>(linear / grid[0] % grid[1]);
+  group.id[2] = static_cast<u32>(linear / grid[0] / grid[1]);
+  group.lds.assign(launch.lds_bytes, 0);
+  group.lds_undef.assign(launch.lds_bytes, 1);
+  group.waves = std::vector<Wave>(launch.waves_per_group);
+  u32* rows = arena.rows(launch.waves_per_group);
+  for (u32 i = 0; i < launch.waves_per_group; ++i) {
+    Wave& w = group.waves[i];
+    w.v = reinterpret_cast<Row*>(rows + std::size_t(i) * kRows * kLanes);
+    w.vundef = arena.undef.data() + std::size_t(i) * kRows;
+    init_wave(w, group, launch, static_cast<int>(i));
+  }
+}
+
+void validate(const Launch& launch, const Target& target) {
+  const LaunchConfig& c = *launch.config;
+  const u64 block = u64(c.block[0]) * c.block[1] * c.block[2];
+  if (block == 0 || block > 1024) throw LoadError("a workgroup has 1 to 1024 work-items, not " + std::to_string(block));
+  if (launch.lds_bytes > target.lds_bytes)
+    throw LoadError("the workgroup needs " + std::to_string(launch.lds_bytes) + " bytes of LDS; " + std::string(target.name) +
+                    " has " + std::to_string(target.lds_bytes));
+  if (c.kernarg.size() < launch.kernel->kernarg_size && launch.kernarg.size() < launch.kernel->kernarg_size)
+    throw LoadError("the kernel takes " + std::to_string(launch.kernel->kernarg_size) + " bytes of arguments, " +
+                    std::to_string(c.kernarg.size()) + " given");
+}
+
+class Runner {
+ public:
+  Runner(Launch& launch, GlobalMemory& memory) : launch_(launch), memory_(memory) {
+    const u32* g = launch.config->grid;
+    total_ = u64(g[0]) * g[1] * g[2];
+  }
+
+  Counts run(int threads) {
+    merged_.insts.resize(launch_.program->code.size());
+    std::vector<std::thread> pool;
+    for (int t = 1; t < threads; ++t) pool.emplace_back([this] { worker(); });
+    worker();
+    for (auto& t : pool) t.join();
+    if (error_) std::rethrow_exception(error_);
+    return std::move(merged_);
+  }
+
+ private:
+  void worker() {
+    Arena arena;
+    Counts counts;
+    counts.insts.resize(launch_.program->code.size());
+    for (u64 id; (id = next_.fetch_add(1)) < std::min(total_, stop_.load());) {
+      try {
+        Workgroup group;
+        group.counts = &counts;
+        build_group(group, launch_, memory_, arena, id);
+        run_workgroup(group);
+        ++counts.workgroups, counts.waves += group.waves.size();
+      } catch (...) {
+        fail(id);
+      }
+    }
+    merge(counts);
+  }
+  // The violation of the lowest workgroup wins, so that the report does not depend on the threads.
+  void fail(u64 id) {
+    std::lock_guard lock(mutex_);
+    if (error_ && id > failed_) return;
+    error_ = std::current_exception(), failed_ = id, stop_ = id;
+  }
+  void merge(const Counts& c) {
+    std::lock_guard lock(mutex_);
+    merged_.waves += c.waves, merged_.workgroups += c.workgroups, merged_.barriers += c.barriers;
+    for (std::size_t i = 0; i < c.insts.size(); ++i) {
+      InstCounts& to = merged_.insts[i];
+      const InstCounts& from = c.insts[i];
+      to.executed += from.executed, to.active_lanes += from.active_lanes, to.bytes += from.bytes, to.lines += from.lines;
+      to.lds_cycles += from.lds_cycles, to.lds_ideal += from.lds_ideal;
+    }
+  }
+
+  Launch& launch_;
+  GlobalMemory& memory_;
+  u64 total_ = 0;
+  std::atomic<u64> next_{0}, stop_{~0ull};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  u64 failed_ = ~0ull;
+  Counts merged_;
+};
+
+// Hidden arguments of code object v5/v6, 8-aligned after the explicit ones (AMDGPUUsage, "Implicit Kernel Arguments").
+void append_implicit(std::vector<u8>& kernarg, const LaunchConfig& c, std::size_t needed) {
+  const std::size_t base = (kernarg.size() + 7) / 8 * 8;
+  kernarg.resize(std::max(needed, base + 256));
+  u8* p = kernarg.data() + base;
+  int dims = 1;
+  for (int i = 0; i < 3; ++i) {
+    const u16 size = static_cast<u16>(c.block[i]);
+    std::memcpy(p + 4 * i, &c.grid[i], 4);
+    std::memcpy(p + 12 + 2 * i, &size, 2);
+    if (c.grid[i] > 1 || c.block[i] > 1) dims = i + 1;
+  }
+  const u16 grid_dims = static_cast<u16>(dims);
+  std::memcpy(p + 64, &grid_dims, 2);
+  std::memcpy(p + 120, &c.dynamic_lds, 4);
+  const u32 shared = u32(kSharedAperture >> 32), priv = u32(kPrivateAperture >> 32);
+  std::memcpy(p + 192, &priv, 4);
+  std::memcpy(p + 196, &shared, 4);
+}
+
+}  // namespace
+
+void Machine::load(Program& program) {
+  for (std::size_t i = 0; i < program.sections.size(); ++i) {
+    DataSection& s = program.sections[i];
+    memory_.map_at(program.section_base[i], s.bytes.data(), s.bytes.size(), s.name, s.writable);
+  }
+}
+
+void Machine::unload(Program& program) {
+  for (u64 base : program.section_base) memory_.unmap(base);
+}
+
+Report Machine::launch(const Program& program, const LaunchConfig& config) {
+  auto found = program.kernels.find(config.kernel);
+  if (found == program.kernels.end()) throw LoadError("no kernel '" + config.kernel + "' in the program");
+  Launch launch;
+  launch.program = &program, launch.kernel = &found->second, launch.config = &config, launch.memory = &memory_;
+  launch.checks = ((1u << kChecks) - 1) & ~config.relaxed;
+  launch.lds_bytes = found->second.group_segment + config.dynamic_lds;
+  launch.waves_per_group = (config.block[0] * config.block[1] * config.block[2] + 63) / 64;
+  launch.kernarg = config.kernarg;
+  append_implicit(launch.kernarg, config, found->second.kernarg_size);
+  validate(launch, target_);
+  launch.kernarg_address = memory_.map(launch.kernarg.data(), launch.kernarg.size(), "kernel arguments", false);
+  memory_.reset_shadows();
+
+  Report report;
+  const auto start = std::chrono::steady_clock::now();
+  const u64 groups = u64(config.grid[0]) * config.grid[1] * config.grid[2];
+  int threads = config.threads > 0 ? config.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  threads = static_cast<int>(std::min<u64>(static_cast<u64>(threads), std::max<u64>(1, groups)));
+  struct Unmap {
+    GlobalMemory& memory;
+    u64 address;
+    ~Unmap() { memory.unmap(address); }
+  } unmap{memory_, launch.kernarg_address};
+  report.counts = Runner(launch, memory_).run(threads);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.kernel = config.kernel, report.target = target_.name;
+  for (const InstCounts& c : report.counts.insts) report.instructions += c.executed;
+  report.vgprs = found->second.vgprs, report.agprs = found->second.agprs, report.sgprs = found->second.sgprs;
+  report.lds_bytes = launch.lds_bytes, report.scratch_bytes = found->second.private_segment;
+  report.waves_per_group = launch.waves_per_group;
+  return report;
+}
+
+}  // namespace amdsim

@@ -1,0 +1,127 @@
+// Architectural state of one wave, with the shadow state that the checks need.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "error.hpp"
+#include "inst.hpp"
+#include "target.hpp"
+
+namespace amdsim {
+
+struct Workgroup;
+struct Program;
+
+// Undefined lanes of one register, one mask per byte of the dword.
+struct alignas(32) ByteMask {
+  u64 b[4] = {0, 0, 0, 0};
+  u64 any() const { return b[0] | b[1] | b[2] | b[3]; }
+};
+
+// The MODE register fields that arithmetic obeys.
+struct Mode {
+  u8 round32 = 0, round64 = 0;    // 0 nearest even, 1 +inf, 2 -inf, 3 zero; round64 is for f16 and f64
+  u8 denorm32 = 3, denorm64 = 3;  // bit 0: keep input denormals, bit 1: keep output denormals
+  bool dx10_clamp = true, ieee = true, fp16_ovfl = false;
+};
+
+// A memory operation that has been issued and not yet proven complete by a wait.
+struct PendingOp {
+  const Inst* inst = nullptr;
+  u64 seq = 0;
+  u64 exec = 0;
+  std::vector<u32> data;  // deferred result rows, only when the "waits" check is relaxed
+  u32 lds_base = 0;       // LDS-DMA: first byte written
+  u32 lds_bytes = 0;      // LDS-DMA: bytes per lane
+  u32 lds_stride = 0;
+  bool is_lds_dma = false;
+};
+
+// Sequence numbers of one wait counter. An operation with number s is proven complete when s <= done.
+struct Counter {
+  u64 issued = 0, done = 0;
+  bool idle() const { return issued == done; }
+};
+
+struct HazardEvent {
+  const Inst* inst;
+  u64 issue;    // wait-state clock when it issued
+  u64 exec;
+};
+
+inline constexpr int kRing = 32;  // longer than the longest hazard window (20 wait states)
+
+struct Wave {
+  // Storage. v has kRows rows; only `v_alloc` VGPRs and `a_alloc` AGPRs exist for this kernel.
+  u32 sgpr[sreg::kCount] = {};
+  u32 sundef[sreg::kCount] = {};  // undefined bits
+  bool scc = false;
+  bool scc_undef = true;
+  Row* v = nullptr;
+  ByteMask* vundef = nullptr;
+  Mode mode;
+  u32 pc = 0;  // index into Program::code of the instruction being executed
+  u32 next_pc = 0;
+
+  // Identity.
+  Workgroup* group = nullptr;
+  const Program* program = nullptr;
+  int id = 0;
+  u64 limits = 0;  // packed allocation, compared with Inst::need
+
+  // Progress.
+  enum class State : u8 { Running, AtBarrier, Ended } state = State::Running;
+  u32 barriers_passed = 0;
+  u64 executed = 0;
+
+  // Wait counters: vm in order; lds in order; smem and flat proven only by a wait to zero.
+  Counter vm, lds, smem, flat;
+  u64 v_vm[kRows] = {};    // number of the last vm operation that writes the row
+  u64 v_lds[kRows] = {};   // the same for LDS operations
+  u64 v_flat[kRows] = {};  // flat loads: need vm in order and lgkm 0
+  u64 s_smem[sreg::kCount] = {};
+  std::deque<PendingOp> vm_queue, lgkm_queue;
+
+  // Hazards: a clock of wait states and the most recent instructions.
+  u64 clock = 0;
+  HazardEvent ring[kRing] = {};
+  u32 ring_next = 0;
+  u64 hazard_until = 0;  // no producer with a window beyond this clock is outstanding
+
+  // Scratch: private_dwords rows of 64 lanes, with shadow.
+  std::vector<u32> scratch;
+  std::vector<ByteMask> scratch_undef;
+
+  u64 exec() const { return pair(sreg::kExec); }
+  void set_exec(u64 value) { set_pair(sreg::kExec, value); }
+  u64 vcc() const { return pair(sreg::kVcc); }
+  u64 pair(int reg) const {
+    u64 value;
+    std::memcpy(&value, &sgpr[reg], 8);
+    return value;
+  }
+  void set_pair(int reg, u64 value) { std::memcpy(&sgpr[reg], &value, 8); }
+  u64 undef_pair(int reg) const {
+    u64 value;
+    std::memcpy(&value, &sundef[reg], 8);
+    return value;
+  }
+  void set_undef_pair(int reg, u64 value) { std::memcpy(&sundef[reg], &value, 8); }
+
+  // Scalar operand value (register, special or constant), 32 or 64 bits.
+  u32 s32(const Operand& op) const;
+  u64 s64(const Operand& op) const;
+  u64 s_undef(const Operand& op) const;  // undefined bits of the above
+
+  // Throws SimError unless the check is relaxed; then returns.
+  void violate(Check check, const std::string& reason, u64 lanes = 0, const Inst* other = nullptr) const;
+  void violate_at(Check check, const std::string& reason, u64 lanes, u64 address,
+                  const Inst* other = nullptr) const;
+  [[noreturn]] void unsupported(const std::string& reason) const;
+  bool checking(Check check) const { return (checks >> static_cast<int>(check)) & 1; }
+  u32 checks = 0;
+};
+
+}  // namespace amdsim

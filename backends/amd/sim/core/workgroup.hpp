@@ -1,0 +1,31 @@
+// One workgroup in flight: its waves, its LDS and the barrier.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "memory.hpp"
+#include "report.hpp"
+#include "wave.hpp"
+
+namespace amdsim {
+
+struct Launch;
+
+struct Workgroup {
+  const Launch* launch = nullptr;
+  GlobalMemory* memory = nullptr;
+  u32 id[3] = {0, 0, 0};
+  u64 linear_id = 0;
+  std::vector<Wave> waves;
+  std::vector<u8> lds;         // the workgroup's allocation, exactly
+  std::vector<u8> lds_undef;   // one byte of 0/1 per LDS byte
+  u32 barrier_round = 0;
+  Counts* counts = nullptr;    // this thread's report accumulator
+  std::mt19937_64 rng;
+  bool explore = false;        // seeded interleaving instead of the fixed one
+  bool deferred = false;       // results land at the wait (the "waits" check is relaxed)
+};
+
+}  // namespace amdsim

@@ -1,0 +1,7 @@
+#include "../core/registry.hpp"
+
+namespace amdsim {
+
+void register_buffer(Registry&) {}
+
+}  // namespace amdsim

@@ -1,0 +1,7 @@
+#include "vop.hpp"
+
+namespace amdsim {
+
+void register_mfma(Registry&) {}
+
+}  // namespace amdsim

@@ -1,0 +1,7 @@
+#include "vop.hpp"
+
+namespace amdsim {
+
+void register_valu_packed(Registry&) {}
+
+}  // namespace amdsim
