@@ -1,0 +1,197 @@
+// IEEE arithmetic on f32, f64 and f16 with the NaN rules of the vector ALU, independent of the host's own NaN
+// rules. f32 and f64 operations round in the host's current direction (see HostRounding), f16 ones in an
+// explicit one.
+#pragma once
+
+#include <cfenv>
+#include <cmath>
+
+#include "../core/types.hpp"
+#include "formats.hpp"
+
+namespace amdsim::arith {
+
+// The NaN of an invalid operation: 0/0 and inf/inf of V_DIV_FIXUP in the CDNA3 ISA give these bits.
+inline constexpr u32 kNan32 = 0xffc00000u;
+inline constexpr u64 kNan64 = 0xfff8000000000000ull;
+inline constexpr u16 kNan16 = 0xfe00u;
+
+template <class F>
+struct FloatTraits;
+template <>
+struct FloatTraits<f32> {
+  using Bits = u32;
+  static constexpr const FloatFormat& format = kF32;
+  static constexpr u32 quiet_bit = 0x00400000u, sign = 0x80000000u, nan = kNan32;
+};
+template <>
+struct FloatTraits<f64> {
+  using Bits = u64;
+  static constexpr const FloatFormat& format = kF64;
+  static constexpr u64 quiet_bit = 1ull << 51, sign = 1ull << 63, nan = kNan64;
+};
+
+template <class F>
+inline F quieted(F x) {
+  using T = FloatTraits<F>;
+  return bits<F>(typename T::Bits(bits<typename T::Bits>(x) | T::quiet_bit));
+}
+
+template <class F>
+inline F default_nan() {
+  return bits<F>(FloatTraits<F>::nan);
+}
+
+template <class F>
+inline bool is_signaling(F x) {
+  return x != x && (bits<typename FloatTraits<F>::Bits>(x) & FloatTraits<F>::quiet_bit) == 0;
+}
+
+// A NaN result is the first NaN source, quieted; without one the operation was invalid.
+template <class F>
+inline F with_nan_of(F result, F a, F b) {
+  const F source = a != a ? quieted(a) : b != b ? quieted(b) : default_nan<F>();
+  return result == result ? result : source;
+}
+template <class F>
+inline F with_nan_of(F result, F a, F b, F c) {
+  const F source = a != a ? quieted(a) : b != b ? quieted(b) : c != c ? quieted(c) : default_nan<F>();
+  return result == result ? result : source;
+}
+template <class F>
+inline F with_nan_of(F result, F a) {
+  return result == result ? result : a != a ? quieted(a) : default_nan<F>();
+}
+
+template <class F>
+inline F add(F a, F b) {
+  return with_nan_of<F>(a + b, a, b);
+}
+template <class F>
+inline F sub(F a, F b) {
+  return with_nan_of<F>(a - b, a, b);
+}
+template <class F>
+inline F mul(F a, F b) {
+  return with_nan_of<F>(a * b, a, b);
+}
+inline f32 fma(f32 a, f32 b, f32 c) { return with_nan_of<f32>(__builtin_fmaf(a, b, c), a, b, c); }
+inline f64 fma(f64 a, f64 b, f64 c) { return with_nan_of<f64>(__builtin_fma(a, b, c), a, b, c); }
+
+// V_MUL_LEGACY: zero times anything is +0.
+inline f32 mul_legacy(f32 a, f32 b) { return a == 0.0f || b == 0.0f ? 0.0f : mul(a, b); }
+
+// Subnormals become zeros of the same sign (MODE.denorm).
+inline u32 flush32(u32 x) { return (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; }
+inline u64 flush64(u64 x) { return (x & 0x7ff0000000000000ull) == 0 ? x & 0x8000000000000000ull : x; }
+inline u16 flush16(u16 x) { return (x & 0x7c00u) == 0 ? u16(x & 0x8000u) : x; }
+
+// f16 -> f32, exact and without branches; NaNs are quieted.
+inline f32 to_f32(f16 h) {
+  const u32 magnitude = u32(h.bits & 0x7fffu) << 13;
+  const f32 finite = bits<f32>(magnitude) * 0x1p112f;
+  const u32 special = magnitude | 0x7f800000u | (magnitude > 0x0f800000u ? 0x00400000u : 0u);
+  const u32 value = magnitude >= 0x0f800000u ? special : bits<u32>(finite);
+  return bits<f32>(u32(h.bits & 0x8000u) << 16 | value);
+}
+inline f32 to_f32(bf16 h) { return bits<f32>(u32(h.bits) << 16); }
+
+// f32 -> f16 to nearest even with integer operations only.
+inline f16 to_f16(f32 x) {
+  const u32 magnitude = bits<u32>(x) & 0x7fffffffu;
+  const u32 normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1)) >> 13;
+  const u32 field = magnitude >> 23;
+  const u32 shift = field < 101 ? 25 : 126 - (field > 112 ? 112 : field);
+  const u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
+  const u32 tiny = (significand + (1u << (shift - 1)) - 1 + ((significand >> shift) & 1)) >> shift;
+  u32 code = magnitude < 0x38800000u ? tiny : normal;
+  code = magnitude >= 0x477ff000u ? 0x7c00u : code;
+  code = magnitude > 0x7f800000u ? (0x7e00u | (magnitude >> 13 & 0x1ffu)) : code;
+  return {u16((bits<u32>(x) >> 16 & 0x8000u) | code)};
+}
+
+// f32 -> bf16 to nearest even.
+inline bf16 to_bf16(f32 x) {
+  const u32 b = bits<u32>(x);
+  const u32 rounded = (b + 0x7fffu + ((b >> 16) & 1)) >> 16;
+  return {u16((b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded)};
+}
+
+// The exact sum a + b as a value with a sticky bit; a and b finite.
+inline Exact exact_sum(f64 a, f64 b) {
+  const f64 sum = a + b;
+  const f64 back = sum - a;
+  const f64 error = (a - (sum - back)) + (b - back);
+  Exact value = decode(kF64, bits<u64>(sum));
+  if (error == 0.0 || value.kind != NumberClass::finite) return value;
+  value.significand <<= 2;
+  value.exponent -= 2;
+  if ((error < 0.0) != value.negative) value.significand -= 1;
+  value.sticky = true;
+  return value;
+}
+
+// Rounds the exact sum a + b, where a is an exact product or an operand, to f16 in any direction.
+inline f16 sum_to_f16(f64 a, f64 b, Rounding mode, Overflow overflow) {
+  const f64 sum = a + b;
+  if (!std::isfinite(sum) || sum == 0.0) {
+    if (sum != sum) return {kNan16};
+    const bool down = mode == Rounding::down && sum == 0.0 && std::signbit(a) != std::signbit(b);
+    return {u16(encode(kF16, down ? -0.0 : sum, mode, overflow))};
+  }
+  return {u16(encode(kF16, exact_sum(a, b), mode, overflow))};
+}
+
+inline bool is_nan(f16 x) { return (x.bits & 0x7fffu) > 0x7c00u; }
+inline f16 first_nan(f16 a, f16 b, f16 c) {
+  for (const f16 x : {a, b, c})
+    if (is_nan(x)) return {u16(x.bits | 0x200u)};
+  return {kNan16};
+}
+
+// f16 operations. Rounding through f32 is innocuous for sums and products (24 >= 2 * 11 + 2 bits); a fused
+// multiply-add is made odd in f64 first.
+struct HalfMode {
+  Rounding rounding = Rounding::nearest_even;
+  Overflow overflow = Overflow::special;
+};
+inline f16 saturated(f16 x, bool finite_sources, HalfMode mode) {
+  const bool infinite = (x.bits & 0x7fffu) == 0x7c00u;
+  return mode.overflow == Overflow::saturate && infinite && finite_sources ? f16{u16(x.bits - 1)} : x;
+}
+inline f16 half_from_f64_sum(f16 a, f16 b, f16 c, f64 x, f64 y, HalfMode mode) {
+  if (is_nan(a) || is_nan(b) || is_nan(c)) return first_nan(a, b, c);
+  const bool finite = std::isfinite(x) && std::isfinite(y);
+  return sum_to_f16(x, y, mode.rounding, finite ? mode.overflow : Overflow::special);
+}
+inline f16 add(f16 a, f16 b, HalfMode mode) { return half_from_f64_sum(a, b, b, to_f32(a), to_f32(b), mode); }
+inline f16 fma(f16 a, f16 b, f16 c, HalfMode mode) {
+  return half_from_f64_sum(a, b, c, f64(to_f32(a)) * to_f32(b), to_f32(c), mode);
+}
+inline f16 mul(f16 a, f16 b, HalfMode mode) {
+  if (is_nan(a) || is_nan(b)) return first_nan(a, b, b);
+  const f64 product = f64(to_f32(a)) * to_f32(b);
+  if (product != product) return {kNan16};
+  return {
+      u16(encode(kF16, product, mode.rounding, std::isfinite(product) ? mode.overflow : Overflow::special))};
+}
+// Nearest even without saturation: the common case, free of branches so that a loop over lanes vectorises.
+inline f16 quick_add(f16 a, f16 b) { return to_f16(add(to_f32(a), to_f32(b))); }
+inline f16 quick_mul(f16 a, f16 b) { return to_f16(mul(to_f32(a), to_f32(b))); }
+
+// Sets the host's rounding direction for f32 and f64 operations while it lives.
+class HostRounding {
+ public:
+  explicit HostRounding(Rounding mode) : saved_(std::fegetround()) {
+    static constexpr int kDirections[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    std::fesetround(kDirections[static_cast<int>(mode)]);
+  }
+  ~HostRounding() { std::fesetround(saved_); }
+  HostRounding(const HostRounding&) = delete;
+  HostRounding& operator=(const HostRounding&) = delete;
+
+ private:
+  int saved_;
+};
+
+}  // namespace amdsim::arith

@@ -1,0 +1,13 @@
+// Function multiversioning where the toolchain has it. Every version computes the same bits: the loops it is
+// put on use only exact or correctly rounded operations, so the host's instruction set changes speed, never
+// results.
+#pragma once
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && \
+    (defined(__GNUC__) || defined(__clang__))
+#define WARPWAVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define WARPWAVE_MULTIVERSION
+#endif
+
+#define WARPWAVE_INLINE inline __attribute__((always_inline))
