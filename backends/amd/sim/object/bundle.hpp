@@ -11,4 +11,8 @@ namespace amdsim::object {
 /// An empty target takes the only device entry.
 Bytes unbundle(Bytes data, std::string_view target);
 
+/// The bytes from `start` that a code object or bundle in memory covers, read from its own headers: the HIP API passes
+/// images without a size.
+std::size_t extent(const std::uint8_t* start);
+
 }  // namespace amdsim::object

@@ -4,15 +4,16 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "../core/error.hpp"
 
 namespace amdsim::object {
 
 /// A code object that cannot be read; the message says which part and why.
-struct ObjectError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+struct ObjectError : LoadError {
+  using LoadError::LoadError;
 };
 
 using Bytes = std::span<const std::uint8_t>;

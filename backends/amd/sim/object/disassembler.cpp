@@ -24,13 +24,14 @@ template <class F> void resolve(void* library, const char* name, F& function) {
 }
 
 // A namespace of its own keeps this LLVM's symbols, and the stand-ins that it may need, away from every other
-// LLVM and zlib in the process (dlmopen(3)).
+// LLVM and zlib in the process (dlmopen(3)). A libLLVM whose own dependencies are installed needs no stand-ins.
 void* open(const LlvmLibrary& library) {
+  if (void* handle = dlmopen(LM_ID_NEWLM, library.path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
   Lmid_t scope = LM_ID_NEWLM;
-  for (const std::string& path : library.preload) {
-    void* handle = dlmopen(scope, path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const char* name : {"/librocm_sysdeps_z.so", "/librocm_sysdeps_zstd.so"}) {
+    void* handle = dlmopen(scope, (library.sysdeps + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw ObjectError(std::string("cannot open ") + dlerror());
-    if (scope == LM_ID_NEWLM) dlinfo(handle, RTLD_DI_LMID, &scope);
+    dlinfo(handle, RTLD_DI_LMID, &scope);
   }
   void* handle = dlmopen(scope, library.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw ObjectError(std::string("cannot open LLVM's disassembler: ") + dlerror() + kMend);
@@ -80,6 +81,13 @@ Instruction raw_word(Bytes code, std::uint64_t address) {
 }
 
 }  // namespace
+
+std::string folder_of(const void* symbol, const std::string& below) {
+  Dl_info info{};
+  if (dladdr(symbol, &info) == 0 || !info.dli_fname) return below;
+  const std::string path = info.dli_fname;
+  return path.substr(0, path.rfind('/') + 1) + below;
+}
 
 struct Disassembler::State {
   const Api& api;

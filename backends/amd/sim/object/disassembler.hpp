@@ -9,11 +9,14 @@
 
 namespace amdsim::object {
 
-/// Where libLLVM is, and the libraries that must be opened before it where its own are not installed.
+/// Where libLLVM is, and the folder of the stand-ins (sysdeps/) for libraries that it names and that may be missing.
 struct LlvmLibrary {
   std::string path;
-  std::vector<std::string> preload;
+  std::string sysdeps;
 };
+
+/// The folder of the shared library that holds `symbol`, with `below` appended.
+std::string folder_of(const void* symbol, const std::string& below);
 
 struct Instruction {
   std::uint64_t address = 0;

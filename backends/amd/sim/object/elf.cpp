@@ -1,5 +1,7 @@
 #include "elf.hpp"
 
+#include <algorithm>
+
 namespace amdsim::object::elf {
 namespace {
 
@@ -122,6 +124,20 @@ const Section* File::section(std::string_view name) const {
 }
 
 bool is_elf(Bytes data) { return data.size() >= 64 && std::memcmp(data.data(), "\x7f" "ELF", 4) == 0; }
+
+std::size_t extent(Bytes data) {
+  File unused;
+  const Header head = header(data, unused);
+  std::uint64_t end = head.section_offset + std::uint64_t{64} * head.section_count;
+  for (unsigned i = 0; i < head.section_count; ++i) {
+    Reader in(data, "ELF section table", head.section_offset + 64 * i + 4);
+    const std::uint32_t type = in.u32();
+    in.seek(head.section_offset + 64 * i + 24);
+    const std::uint64_t offset = in.u64(), size = in.u64();
+    if (type != kNobits) end = std::max(end, offset + size);
+  }
+  return end;
+}
 
 File read(Bytes data) {
   if (!is_elf(data)) throw ObjectError("not an ELF file");

@@ -60,6 +60,9 @@ struct File {
 
 bool is_elf(Bytes data);
 
+/// Where the last section or table of the file ends; `data` must hold the header and the section table.
+std::size_t extent(Bytes data);
+
 /// Reads every table; the result refers into `data`, which must outlive it.
 File read(Bytes data);
 

@@ -51,6 +51,32 @@ void section_lines(const elf::Section& section, const Disassembler& tool, Labels
   }
 }
 
+/// Writes `.file` and `.loc` as the source line changes.
+class Locations {
+ public:
+  explicit Locations(const std::vector<SourceLine>& lines) : lines_(lines) {}
+
+  void write(std::ostream& out, std::uint64_t address) {
+    const SourceLine* now = line_at(lines_, address);
+    if (!now || now == last_) return;
+    last_ = now;
+    const auto [entry, added] = files_.emplace(now->file, files_.size() + 1);
+    if (added) out << "\t.file\t" << entry->second << " \"" << now->file << "\"\n";
+    out << "\t.loc\t" << entry->second << ' ' << now->line << ' ' << now->column << '\n';
+  }
+
+ private:
+  const std::vector<SourceLine>& lines_;
+  const SourceLine* last_ = nullptr;
+  std::map<std::string, std::size_t> files_;
+};
+
+std::string address_comment(std::uint64_t address) {
+  char text[32];
+  std::snprintf(text, sizeof text, " // %012llX:", static_cast<unsigned long long>(address));
+  return text;
+}
+
 void write_kernel(std::ostream& out, const Kernel& kernel) {
   out << "\t.section\t.rodata,\"a\",@progbits\n\t.amdhsa_kernel " << kernel.name << '\n';
   for (const auto& [name, value] : directives(kernel.descriptor)) out << "\t\t.amdhsa_" << name << ' ' << value << '\n';
@@ -86,13 +112,15 @@ std::vector<Line> disassemble(const CodeObject& object, const LlvmLibrary& libra
   return lines;
 }
 
-std::string assembly(const CodeObject& object, const std::vector<Line>& lines) {
+std::string assembly(const CodeObject& object, const std::vector<Line>& lines, std::uint64_t base) {
   std::ostringstream out;
+  Locations locations(object.lines);
   out << "\t.amdgcn_target \"amdgcn-amd-amdhsa--" << object.target_id << "\"\n\t.amdhsa_code_object_version "
     << object.version << "\n\t.text\n";
   for (const Line& line : lines) {
     if (!line.label.empty()) out << line.label << ":\n";
-    out << '\t' << line.text << '\n';
+    locations.write(out, line.address);
+    out << '\t' << line.text << address_comment(base + line.address) << '\n';
   }
   for (const Kernel& kernel : object.kernels) write_kernel(out, kernel);
   out << "\t.amdgpu_metadata\n---\namdhsa.kernels:\n";

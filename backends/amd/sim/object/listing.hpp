@@ -19,7 +19,8 @@ struct Line {
 /// All executable sections, in address order.
 std::vector<Line> disassemble(const CodeObject& object, const LlvmLibrary& library);
 
-/// A whole file in the form of `clang -S`: code, kernel descriptors and metadata.
-std::string assembly(const CodeObject& object, const std::vector<Line>& lines);
+/// A whole file in the form of `clang -S`: code with source lines, kernel descriptors and metadata. Each instruction
+/// carries its address, `base` added, in the comment form of llvm-objdump.
+std::string assembly(const CodeObject& object, const std::vector<Line>& lines, std::uint64_t base);
 
 }  // namespace amdsim::object

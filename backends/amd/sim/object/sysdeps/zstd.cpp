@@ -1,4 +1,4 @@
-// Stand-in for ROCm's zstd, for the same reason as zlib.cpp. Each call fails as zstd would (zstd.h, zstd_errors.h).
+// Stand-in for ROCm's zstd, for the same reason as z.cpp. Each call fails as zstd would (zstd.h, zstd_errors.h).
 #include <cstddef>
 
 namespace {
