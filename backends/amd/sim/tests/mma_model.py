@@ -96,7 +96,7 @@ def _floats(bits: np.ndarray) -> np.ndarray:
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
-def _add_group(p, e, values, c_bits, even_odd):  # noqa: ANN001, ANN202
+def _add_group(p, e, values, c_bits, even_odd):
     if even_odd:
         s0, e0 = _truncated_sum(p[..., 0::2], e[..., 0::2])
         s1, e1 = _truncated_sum(p[..., 1::2], e[..., 1::2])
@@ -125,7 +125,7 @@ def _with_specials(result: np.ndarray, values: np.ndarray, c_bits: np.ndarray) -
     return np.where(np.isfinite(total), result, special).astype(np.uint32)
 
 
-def multiply_accumulate(a_type, b_type, a, b, c, a_scale=None, b_scale=None, zero=FAR):  # noqa: ANN001, ANN201
+def multiply_accumulate(a_type, b_type, a, b, c, a_scale=None, b_scale=None, zero=FAR):
     """D bits of tiles A (n, M, K), B (n, K, N), C (n, M, N); scales are E8M0 codes (n, M, K/32), (n, K/32, N)."""
     sa, ea, va = split(a_type, a, zero)
     sb, eb, vb = split(b_type, b, zero)

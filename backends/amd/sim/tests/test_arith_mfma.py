@@ -83,7 +83,7 @@ def _same(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     return (got == want) | nan
 
 
-def _run(a_type, b_type, a, b, c, **kwargs):  # noqa: ANN001, ANN003, ANN202
+def _run(a_type, b_type, a, b, c, **kwargs):
     return np.stack(
         [
             arith.multiply_accumulate(a_type, b_type, x, y, z, **{key: v[i] for key, v in kwargs.items()})

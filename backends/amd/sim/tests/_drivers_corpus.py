@@ -1,0 +1,249 @@
+"""Drivers of the kernels in corpus/: what each computes is in its source's comments."""
+
+from __future__ import annotations
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from ._drivers import Check, bf16, driver, wide
+
+F32 = np.float32
+
+
+@driver("corpus/k01_gemm_bf16.hip", "gemm_bf16")
+def gemm_bf16(launch, rng):
+    m, n, k = 160, 144, 96
+    a, b, c = bf16(rng, m, k), bf16(rng, n, k), np.full((m, n), np.nan, F32)
+    launch((2, 2, 1), (256, 1, 1), c, a, b, np.int32(m), np.int32(n), np.int32(k))
+    return [Check("C", c, wide(a) @ wide(b).T, atol=2e-4)]
+
+
+def _attention(q, k, v, scale, causal):
+    scores = np.einsum("hqd,hkd->hqk", wide(q), wide(k)) * scale
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape[1:], bool)), scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.einsum("hqk,hkd->hqd", weights / total, wide(v)), (top + np.log(total))[..., 0]
+
+
+@driver("corpus/k03_attn.hip", "attn_fwd")
+def attention(launch, rng):
+    heads, length = 1, 128
+    checks = []
+    for causal in (0, 1):
+        q, k, v = (bf16(rng, heads, length, 64) for _ in range(3))
+        out, lse = np.zeros((heads, length, 64), bfloat16), np.zeros((heads, length), F32)
+        sizes = (np.int32(length), np.int32(heads), F32(0.125), np.int32(causal))
+        launch((length // 128, heads, 1), (256, 1, 1), out, lse, q, k, v, *sizes)
+        want, want_lse = _attention(q, k, v, 0.125, causal)
+        checks += [Check("O", out, want, atol=2e-2), Check("LSE", lse, want_lse, atol=1e-5)]
+    return checks
+
+
+@driver("corpus/k05_rotary.hip", "rotary")
+def rotary(launch, rng):
+    s, h, d = 5, 3, 64
+    x, out = bf16(rng, s * h, d), np.zeros((s * h, d), bfloat16)
+    cos, sin = rng.standard_normal((2, s, d // 2)).astype(F32)
+    launch((2, 1, 1), (256, 1, 1), out, x, cos, sin, np.int32(s), np.int32(h), np.int32(d))
+    a, b = wide(x[:, : d // 2]), wide(x[:, d // 2 :])
+    c, q = (np.repeat(wide(t), h, axis=0) for t in (cos, sin))
+    want = np.concatenate([a * c - b * q, b * c + a * q], axis=1)
+    return [Check("O", out, want, rtol=2.0**-8, atol=1e-6)]
+
+
+@driver("corpus/k05_rotary.hip", "rotary_vec")
+def rotary_vec(launch, rng):
+    n, d = 500, 32
+    x = rng.standard_normal((n, 2)).astype(np.float16)
+    out = np.zeros_like(x)
+    base = F32(0.41)
+    launch((2, 1, 1), (256, 1, 1), out, x, base, np.int32(n), np.int32(d))
+    i = np.arange(n)
+    angle = i // (d // 2) * np.exp2(-(i % (d // 2)) * np.float64(base))
+    c, s, v = np.cos(angle), np.sin(angle), wide(x)
+    want = np.stack([v[:, 0] * c - v[:, 1] * s, v[:, 1] * c + v[:, 0] * s], axis=1)
+    return [Check("O", out, want, atol=6e-3)]
+
+
+@driver("corpus/k07_convert.hip", "conv")
+def conv(launch, rng):
+    n = 300
+    x, y = bf16(rng, n, 4), rng.standard_normal((n, 4)).astype(np.float16)
+    z = rng.standard_normal((n, 4)).astype(F32)
+    o, p, f = np.zeros((n, 4), bfloat16), np.zeros((n, 4), np.float16), np.zeros((n, 4), F32)
+    launch((2, 1, 1), (256, 1, 1), o, p, f, x, y, z, np.int32(n))
+    a = wide(x) * wide(y) + z
+    half = (a.astype(np.float16).astype(np.float64) * wide(y) + wide(y)).astype(np.float16)
+    return [
+        Check("F", f, a, rtol=1e-6, atol=1e-6),
+        Check("O", o, a * 0.5, rtol=2.0**-8, atol=1e-6),
+        Check("P", p, np.maximum(half, y), rtol=2e-3, atol=2e-3),
+    ]
+
+
+@driver("corpus/k07_convert.hip", "conv_int")
+def conv_int(launch, rng):
+    n = 300
+    x = (rng.standard_normal(n) * 90).astype(F32)
+    c, h = rng.integers(-128, 128, n, np.int8), rng.integers(0, 65536, n, np.uint16)
+    i, u, b, f = np.zeros(n, np.int32), np.zeros(n, np.uint32), np.zeros(n, np.uint8), np.zeros(n, F32)
+    launch((2, 1, 1), (256, 1, 1), i, u, b, f, x, c, h, np.int32(n))
+    whole = np.trunc(x).astype(np.int32)
+    rounded = np.sign(x) * np.floor(np.abs(wide(x)) + 0.5)
+    want = wide(c) + h + np.floor(wide(x)) + np.ceil(x) + np.trunc(x) + rounded + np.copysign(2.0, x)
+    return [
+        Check("I", i, whole),
+        Check("U", u, np.abs(x).astype(np.uint32)),
+        Check("B", b, np.rint(x).astype(np.int32).astype(np.uint8)),
+        Check("F", f, want + whole.astype(np.uint32), rtol=1e-6),
+    ]
+
+
+@driver("corpus/k07_convert.hip", "bf16_pk")
+def bf16_pk(launch, rng):
+    n = 300
+    x, a = bf16(rng, n, 2), rng.standard_normal(2).astype(F32)
+    out = np.zeros((n, 2), bfloat16)
+    launch((2, 1, 1), (256, 1, 1), out, x, a, np.int32(n))
+    return [Check("O", out, np.maximum(wide(x) * a + wide(x), 0) ** 2, rtol=2.0**-7, atol=1e-7)]
+
+
+def _collatz(x: int) -> tuple[int, int]:
+    steps = 0
+    while x != 1 and steps < 1000:
+        x = 3 * x + 1 if x & 1 else x >> 1
+        steps += 1
+    return x, steps
+
+
+def _control(i: int, x: int, mode: int) -> int:
+    x, it = _collatz(x)
+    if mode == 2:
+        return x + sum(k for k in range(it) if (k ^ i) & 4)
+    bits = it | 1
+    return {
+        0: it,
+        1: it * 2 + x,
+        3: bin(it).count("1") + 32 - bits.bit_length() + (bits & -bits).bit_length() - 1,
+        5: int(f"{it:032b}"[::-1], 2),
+    }.get(mode, -1)
+
+
+@driver("corpus/k09_control.hip", "control")
+def control(launch, rng):
+    n = 100
+    x = rng.integers(1, 200, n).astype(np.int32)
+    checks = []
+    for mode in range(7):
+        out = np.full(n, 77, np.int32)
+        launch((2, 1, 1), (64, 1, 1), out, x, np.int32(n), np.int32(mode))
+        want = np.array([_control(i, int(v), mode) for i, v in enumerate(x)], np.int64)
+        checks.append(Check(f"mode {mode}", out, want.astype(np.int32)))
+    return checks
+
+
+@driver("corpus/k09_control.hip", "ballot")
+def ballot(launch, rng):
+    """Every wavefront of a workgroup writes to the same first places: only one may be active (else a race)."""
+    n = 400
+    x = -np.abs(rng.standard_normal(n)).astype(F32)
+    for first, lanes in ((128, 64), (256, 64)):
+        x[first : first + lanes] *= rng.choice([-1, 1], lanes)
+    out = np.full(512, 99, np.uint64)
+    launch((2, 1, 1), (256, 1, 1), out, x, np.int32(n))
+    return [Check("O", out, ballot_answer(x))]
+
+
+def ballot_answer(x):
+    want = np.full(512, 99, np.uint64)
+    for wave in range(len(x) // 64):
+        lanes = np.flatnonzero(x[wave * 64 : wave * 64 + 64] > 0)
+        if len(lanes):
+            group = wave // 4 * 256
+            want[group : group + len(lanes)] = sum(1 << int(i) for i in lanes)
+            want[wave * 64] = len(lanes) + lanes[0]
+    return want
+
+
+@driver("corpus/k09_control.hip", "stack")
+def stack(launch, rng):
+    threads, n = 256, 12
+    x = rng.standard_normal((threads, 16)).astype(F32)
+    index = rng.integers(0, 1000, (threads, n)).astype(np.int32)
+    out = np.zeros((threads, 16), F32)
+    launch((1, 1, 1), (256, 1, 1), out, x, index, np.int32(n))
+    want = x.copy()
+    for t in range(threads):
+        total = F32(0)
+        for i in range(n):
+            total = F32(total + want[t, index[t, i] & 15])
+            want[t, index[t, i] & 15] = total
+    return [Check("O", out, want)]
+
+
+@driver("corpus/k12_softmax.hip", "softmax")
+def softmax(launch, rng):
+    rows, width, scale = 3, 1100, F32(0.7)
+    x, bias = (rng.standard_normal(s).astype(F32) for s in ((rows, width), (width,)))
+    checks = []
+    for logsm, with_bias in ((0, False), (0, True), (1, False)):
+        out = np.zeros((rows, width), F32)
+        argument = bias if with_bias else np.uint64(0)
+        launch((rows, 1, 1), (256, 1, 1), out, x, argument, np.int32(width), scale, np.int32(logsm))
+        z = wide(x) * scale
+        z = z - z.max(axis=1, keepdims=True)
+        total = np.exp(z).sum(axis=1, keepdims=True)
+        want = z - np.log(total) if logsm else np.exp(z) / total + (bias if with_bias else 0)
+        checks.append(Check("O", out, want, atol=3e-6))
+    return checks
+
+
+@driver("corpus/k12_softmax.hip", "elementwise")
+def elementwise(launch, rng):
+    n = 300
+    x, y = rng.standard_normal((2, n)).astype(F32) * 5
+    y += np.sign(y) * F32(0.25)
+    out = np.zeros(n, F32)
+    launch((2, 1, 1), (256, 1, 1), out, x, y, np.int32(n))
+    a, b = wide(x), wide(y)
+    r = a / (1 + np.exp(-a)) + np.sqrt(np.abs(b)) + a / b + np.log2(b * b + 1) + np.fmod(a, 3)
+    r = (r + np.clip(a, 0, 6)) * -b + np.abs(a)
+    return [Check("O", out, r, rtol=1e-5, atol=1e-4)]
+
+
+@driver("corpus/k14_agpr_scratch.hip", "gemm_agpr")
+def gemm_agpr(launch, rng):
+    steps = 2
+    a, b = (bf16(rng, steps, 4, 256, 8) for _ in range(2))
+    out = np.zeros((4, 4, 16, 256), F32)
+    launch((1, 1, 1), (256, 1, 1), out, a, b, np.int32(steps))
+    want = np.zeros((4, 4, 16, 256))
+    lane, r = np.arange(64), np.arange(16)[:, None]
+    row, column = 8 * (r // 4) + 4 * (lane // 32) + r % 4, np.broadcast_to(lane % 32, (16, 64))
+    for wave in range(4):
+        # The two lane halves hold different k of the same row; the order of k does not matter to the sum.
+        pa, pb = (wide(m[:, :, wave * 64 : wave * 64 + 64]).reshape(steps, 4, 2, 32, 8) for m in (a, b))
+        tile = np.einsum("sighe,sjgfe->ijhf", pa, pb)
+        want[:, :, :, wave * 64 : wave * 64 + 64] = tile[:, :, row, column]
+    return [Check("C", out, want, atol=1e-4)]
+
+
+@driver("corpus/k14_agpr_scratch.hip", "scratch")
+def scratch(launch, rng):
+    threads, n = 256, 20
+    x = rng.standard_normal(4096).astype(F32)
+    index = rng.integers(0, 300, threads * n).astype(np.int32)
+    out = np.zeros(threads, F32)
+    launch((1, 1, 1), (256, 1, 1), out, x, index, np.int32(n))
+    want = np.zeros(threads, F32)
+    for t in range(threads):
+        a = x[(t * 300 + np.arange(300)) & 4095].copy()
+        total = F32(0)
+        for k in index[t * n : t * n + n]:
+            total = F32(total + a[k])
+            a[k * 7 % 300] = total
+        want[t] = F32(total + a[index[t]])
+    return [Check("O", out, want)]
