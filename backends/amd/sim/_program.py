@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 
 from warpwave.backends.amd.sim import _sim
+from warpwave.backends.amd.sim._code_object import find_llvm, is_code_object
+from warpwave.backends.amd.sim._report import Report, from_raw
 
 
 class Program:
     """Decoded code of one module for one target; launch() runs a kernel of it."""
 
-    def __init__(self, text: str, target: str) -> None:
-        self._impl = _sim.Program(text, target)
+    def __init__(self, code: str | bytes, target: str = "") -> None:
+        """From assembly text, or from the bytes of a code object (LLVM's disassembler reads those)."""
+        if isinstance(code, bytes):
+            self._impl = _sim.Program.from_code_object(code, target, find_llvm())
+        else:
+            self._impl = _sim.Program(code, target)
 
     @property
     def target(self) -> str:
@@ -40,16 +46,18 @@ class Program:
         threads: int = 0,
         relax: Iterable[str] = (),
         max_instructions: int = 0,
-    ) -> dict[str, Any]:
+    ) -> Report:
         """Run `kernel` over `grid` workgroups of `block` work-items.
 
         An array argument is a device buffer, written in place; a NumPy scalar is passed by value; an int is a
         64-bit value. `relax` names checks to switch off. The same seed gives the same interleaving.
         """
         packed = [_pack(arg, i) for i, arg in enumerate(args)]
-        return self._impl.launch(
-            kernel, _dim3(grid), _dim3(block), packed, dynamic_lds, seed, threads, list(relax), max_instructions
+        size = _dim3(grid), _dim3(block)
+        raw = self._impl.launch(
+            kernel, *size, packed, dynamic_lds, seed, threads, list(relax), max_instructions
         )
+        return from_raw(raw, *size)
 
 
 def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
@@ -70,9 +78,16 @@ def _pack(arg: Any, index: int) -> tuple[Any, int, bool]:
     return np.frombuffer(arg.tobytes(), np.uint8), min(8, arg.dtype.itemsize), False
 
 
-def load(source: str | os.PathLike[str], target: str = "") -> Program:
-    """Load LLVM assembly text, or a file that holds it, for gfx942 or gfx950."""
-    text = str(source)
-    if isinstance(source, os.PathLike) or "\n" not in text:
-        text = Path(source).read_text(encoding="utf-8")
-    return Program(text, target)
+def load(source: str | bytes | os.PathLike[str], target: str = "") -> Program:
+    """Load code for gfx942 or gfx950, from any of the forms it comes in.
+
+    `source` is LLVM assembly text, the bytes of a code object, or the path of a file that holds either.
+    Assembly and code objects name their target; `target` is needed only where they do not, and to pick
+    from an offload bundle.
+    """
+    if isinstance(source, bytes):
+        return Program(source, target)
+    if isinstance(source, str) and "\n" in source:
+        return Program(source, target)
+    data = Path(source).read_bytes()
+    return Program(data if is_code_object(data) else data.decode(), target)
