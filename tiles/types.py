@@ -87,12 +87,20 @@ def scalar(dtype: DType) -> TileType:
 
 @dataclass(frozen=True)
 class GlobalSpec:
-    """What a kernel's `gl[...]` annotation asks for: a dtype, or None for any."""
+    """What a kernel's `gl[...]` annotation asks for: a dtype, or None for any; `| None` lets it be absent."""
 
     dtype: DType | None = None
+    optional: bool = False
+
+    def __or__(self, other: object) -> GlobalSpec:
+        if other is not None:
+            return NotImplemented
+        return GlobalSpec(self.dtype, True)
+
+    __ror__ = __or__
 
     def __str__(self) -> str:
-        return f"gl[{self.dtype.name}]" if self.dtype else "gl"
+        return (f"gl[{self.dtype.name}]" if self.dtype else "gl") + " | None" * self.optional
 
 
 def _tile_type(name: str, space: Space, rank: int, params: Any) -> TileType:

@@ -27,6 +27,11 @@ def builder() -> Builder:
     return _current.builder
 
 
+def is_capturing() -> bool:
+    """Whether a kernel is being captured on this thread."""
+    return _current.builder is not None
+
+
 @contextmanager
 def capturing(new: Builder) -> Iterator[Builder]:
     """Make `new` the current builder of this thread."""

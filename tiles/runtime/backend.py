@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
+
+if TYPE_CHECKING:
+    from warpwave.tiles.runtime.binding import Argument
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ class Program(Protocol):
         ...
 
     def run(self, arguments: Mapping[str, Array | int | float | bool]) -> None:
-        """Execute; arrays are written in place. Arguments are in the kernel's parameter order."""
+        """Execute; arrays are written in place. Arguments are named and ordered as the kernel's parameters.
+
+        They are checked: the compiled types, one device, outputs writable.
+        """
         ...
 
 
@@ -77,7 +83,7 @@ class Backend(Protocol):
         ...
 
     def target_for(self, device: str) -> str | None:
-        """The target for arrays on a device ("cpu:0", "cuda:1", "rocm:0"), or None if they are not its business."""
+        """The target for arrays on a device (see `Array.device`), or None if they are not its business."""
         ...
 
     def diagnose(self) -> Sequence[Diagnosis]:
@@ -85,5 +91,20 @@ class Backend(Protocol):
         ...
 
     def compile(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Program:
-        """Lower and build. UnsupportedError or ResourceError, at the user's line, for what it cannot do."""
+        """Lower and build. UnsupportedError or ResourceError, at the user's line, for what it cannot do.
+
+        `target` is one of `targets()`, or one with ":sim" after it. `kernel` must not be changed.
+        """
+        ...
+
+
+@runtime_checkable
+class SuggestsConstants(Protocol):
+    """A backend that also has tables of tuned constants."""
+
+    def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Argument]) -> Mapping[str, Any]:
+        """Tuned values for some of a kernel's constants, by name; called at every launch, so it must be quick.
+
+        `kernel` is "module:qualified name".
+        """
         ...
