@@ -80,12 +80,16 @@ inline F div_fmas(F s0, F s1, F s2, bool vcc) {
   const F plain = fma(s0, s1, s2);
   if (!vcc || plain != plain) return plain;
   const int scale = detail::DivisionLimits<F>::scale;
-  const bool large = detail::exponent_field(s2) > FloatTraits<F>::format.bias;
-  // One rounding: below the normal range the product must not be rounded first.
-  if (large || detail::exponent_field(plain) > scale) return std::ldexp(plain, large ? scale : -scale);
-  return fma(std::ldexp(s0, -scale / 2), std::ldexp(s1, -scale / 2), std::ldexp(s2, -scale));
+  if (detail::exponent_field(s2) > FloatTraits<F>::format.bias) return std::ldexp(plain, scale);
+  // Scaled down the result may be subnormal: it is rounded once, from the exact sum.
+  const f64 product = f64(s0) * f64(s1);
+  Exact sum = exact_sum(s2, product, __builtin_fma(f64(s0), f64(s1), -product));
+  sum.exponent -= scale;
+  return bits<F>(typename FloatTraits<F>::Bits(encode(FloatTraits<F>::format, sum)));
 }
 
+// The ISA tests exponent(S1) == 255 for overflow, which the infinite S1 above already was; a quotient that must
+// overflow is what the clause has to catch, since the Newton steps have produced NaN by then.
 template <class F>
 inline F div_fixup(F s0, F s1, F s2) {
   using L = detail::DivisionLimits<F>;
@@ -96,7 +100,9 @@ inline F div_fixup(F s0, F s1, F s2) {
   if ((s1 == F(0) && s2 == F(0)) || (std::isinf(s1) && std::isinf(s2))) return default_nan<F>();
   if (s1 == F(0) || std::isinf(s2)) return with_sign(F(HUGE_VAL));
   if (std::isinf(s1) || s2 == F(0)) return with_sign(F(0));
-  if (detail::exponent_field(s2) - detail::exponent_field(s1) < L::underflow) return with_sign(F(0));
+  const int distance = detail::exponent_field(s2) - detail::exponent_field(s1);
+  if (distance < L::underflow) return with_sign(F(0));
+  if (distance > FloatTraits<F>::format.bias + 1) return with_sign(F(HUGE_VAL));
   return with_sign(std::fabs(s0));
 }
 

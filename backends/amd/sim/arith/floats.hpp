@@ -117,11 +117,11 @@ inline bf16 to_bf16(f32 x) {
   return {u16((b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded)};
 }
 
-// The exact sum a + b as a value with a sticky bit; a and b finite.
-inline Exact exact_sum(f64 a, f64 b) {
+// The exact sum a + b + tail as a value with a sticky bit; all finite, |tail| far below the last bit of a + b.
+inline Exact exact_sum(f64 a, f64 b, f64 tail = 0.0) {
   const f64 sum = a + b;
   const f64 back = sum - a;
-  const f64 error = (a - (sum - back)) + (b - back);
+  const f64 error = (a - (sum - back)) + (b - back) + tail;
   Exact value = decode(kF64, bits<u64>(sum));
   if (error == 0.0 || value.kind != NumberClass::finite) return value;
   value.significand <<= 2;
