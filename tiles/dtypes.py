@@ -69,7 +69,7 @@ def _limit(dtype: DType, which: str) -> float | int:
         return which == "max"
     if dtype.kind == "int":
         return int(getattr(np.iinfo(dtype.numpy), which))
-    return float(getattr(ml_dtypes.finfo(dtype.numpy), which))
+    return float(getattr(ml_dtypes.finfo(dtype.numpy), which))  # type: ignore[no-untyped-call]
 
 
 f32 = DType("f32", "float", 32, np.dtype(np.float32), 23)

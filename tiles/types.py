@@ -87,10 +87,18 @@ def scalar(dtype: DType) -> TileType:
 
 @dataclass(frozen=True)
 class GlobalSpec:
-    """What a kernel's `gl[...]` annotation asks for: a dtype, or None for any; `| None` lets it be absent."""
+    """The annotation of a global tensor: `gl[dtype]`, or bare `gl` for any dtype (then `a.dtype` is static).
+
+    `gl[dtype] | None` lets the tensor be absent.
+    """
 
     dtype: DType | None = None
     optional: bool = False
+
+    def __getitem__(self, dtype: DType) -> GlobalSpec:
+        if not isinstance(dtype, DType):
+            raise TileTypeError(f"gl[...] takes one dtype, got {dtype!r}")
+        return GlobalSpec(dtype)
 
     def __or__(self, other: object) -> GlobalSpec:
         if other is not None:
@@ -103,59 +111,39 @@ class GlobalSpec:
         return (f"gl[{self.dtype.name}]" if self.dtype else "gl") + " | None" * self.optional
 
 
-def _tile_type(name: str, space: Space, rank: int, params: Any) -> TileType:
-    params = params if isinstance(params, tuple) else (params,)
-    if not params or not isinstance(params[0], DType):
-        raise TileTypeError(f"{name}[...] starts with a dtype, e.g. {name}[f32, {', '.join(['64'] * rank)}]")
-    extents = params[1:]
-    if len(extents) != rank:
-        raise TileTypeError(f"{name}[...] takes a dtype and {rank} extent(s), got {len(extents)}")
-    for extent in extents:
-        if isinstance(extent, bool) or not isinstance(extent, int):
-            raise TileTypeError(
-                f"the extents of {name}[...] are compile-time integers, got {extent!r}",
-                hint="make it a keyword-only constant of the kernel, or a module constant",
-            )
-    return TileType(params[0], tuple(extents), space)
+@dataclass(frozen=True)
+class TileFamily:
+    """What makes tile types of one space and rank: `rt[dtype, rows, cols]`, `rv[dtype, length]`.
+
+    `v[:, None]` makes a vector a column, `v[None, :]` a row.
+    """
+
+    name: str
+    space: Space
+    rank: int
+
+    def __getitem__(self, params: Any) -> TileType:
+        params = params if isinstance(params, tuple) else (params,)
+        if not params or not isinstance(params[0], DType):
+            example = ", ".join(["f32"] + ["64"] * self.rank)
+            raise TileTypeError(f"{self}[...] starts with a dtype, e.g. {self}[{example}]")
+        extents = params[1:]
+        if len(extents) != self.rank:
+            raise TileTypeError(f"{self}[...] takes a dtype and {self.rank} extent(s), got {len(extents)}")
+        for extent in extents:
+            if isinstance(extent, bool) or not isinstance(extent, int):
+                raise TileTypeError(
+                    f"the extents of {self}[...] are compile-time integers, got {extent!r}",
+                    hint="make it a keyword-only constant of the kernel, or a module constant",
+                )
+        return TileType(params[0], tuple(extents), self.space)
+
+    def __str__(self) -> str:
+        return self.name
 
 
-class rt:
-    """Register tile type: `rt[dtype, rows, cols]`."""
-
-    def __class_getitem__(cls, params: Any) -> TileType:
-        """Build the tile type."""
-        return _tile_type("rt", "register", 2, params)
-
-
-class st:
-    """Shared tile type: `st[dtype, rows, cols]`."""
-
-    def __class_getitem__(cls, params: Any) -> TileType:
-        """Build the tile type."""
-        return _tile_type("st", "shared", 2, params)
-
-
-class rv:
-    """Register vector type: `rv[dtype, length]`. `v[:, None]` makes it a column, `v[None, :]` a row."""
-
-    def __class_getitem__(cls, params: Any) -> TileType:
-        """Build the vector type."""
-        return _tile_type("rv", "register", 1, params)
-
-
-class sv:
-    """Shared vector type: `sv[dtype, length]`."""
-
-    def __class_getitem__(cls, params: Any) -> TileType:
-        """Build the vector type."""
-        return _tile_type("sv", "shared", 1, params)
-
-
-class gl:
-    """Global tensor annotation: `gl[dtype]`, or bare `gl` for any dtype (then `a.dtype` is static)."""
-
-    def __class_getitem__(cls, dtype: Any) -> GlobalSpec:
-        """Build the annotation."""
-        if not isinstance(dtype, DType):
-            raise TileTypeError(f"gl[...] takes one dtype, got {dtype!r}")
-        return GlobalSpec(dtype)
+gl = GlobalSpec()
+rt = TileFamily("rt", "register", 2)
+st = TileFamily("st", "shared", 2)
+rv = TileFamily("rv", "register", 1)
+sv = TileFamily("sv", "shared", 1)

@@ -82,7 +82,12 @@ def _inlinable(function: types.FunctionType) -> Source | None:
 
 
 def _enter(
-    ip: Interpreter, function: types.FunctionType, source: Source, args: list[Any], kwargs: dict[str, Any], node: ast.AST
+    ip: Interpreter,
+    function: types.FunctionType,
+    source: Source,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
 ) -> Any:
     ip.dependencies.attribute(function, "__code__")
     bound = inspect.signature(function).bind(*args, **kwargs)
@@ -186,5 +191,3 @@ def _refuse_native(function: Any, args: list[Any], kwargs: dict[str, Any]) -> No
             f"{module}.{getattr(function, '__name__', function)} cannot work on a run-time value",
             hint="use the op of the same name in warpwave, e.g. ww.exp",
         )
-
-

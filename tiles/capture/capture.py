@@ -31,9 +31,7 @@ class Captured:
         return all(d.unchanged() for d in self.dependencies)
 
 
-def capture(
-    function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]
-) -> Captured:
+def capture(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:
     """The kernel's IR, verified and canonicalised.
 
     `params` gives the type of each run-time parameter in order, None for an optional tensor that is absent.

@@ -53,7 +53,8 @@ def truth(x: Any) -> Any:
         return bool(x)
     if x.shape:
         raise CaptureError(
-            f"the truth of a tile ({x.type}) is ambiguous", hint="reduce it to a scalar, or choose elements with ww.where"
+            f"the truth of a tile ({x.type}) is ambiguous",
+            hint="reduce it to a scalar, or choose elements with ww.where",
         )
     return x if x.dtype == bool_ else elementwise.ne(x, 0)
 

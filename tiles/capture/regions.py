@@ -43,11 +43,13 @@ def run_if(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Cal
     for branch, side in ((first, 0), (second, 1)):
         with ip.builder.inside(branch.block):
             ip.builder.loc = loc
-            leaves = [bring_to(p[side], t).value for p, t in zip(merger.pairs, merger.types, strict=True)]
-            ip.builder.emit("yield", leaves)
+            values = [bring_to(p[side], t).value for p, t in zip(merger.pairs, merger.types, strict=True)]
+            ip.builder.emit("yield", values)
     regions = [first.block, second.block]
     results = ip.builder.emit("if", [condition.value], regions, types=tuple(merger.types))
-    _assign(snapshot, shapes, poisons, leaves := [Tile(v) for v in results], memo := {})
+    leaves = [Tile(v) for v in results]
+    memo: dict[int, Any] = {}
+    _assign(snapshot, shapes, poisons, leaves, memo)
     return rebuild(result_shape, leaves, memo)
 
 

@@ -216,7 +216,8 @@ def _for(ip: Interpreter, node: ast.For) -> Flow:
         for count, item in enumerate(iterable):
             if count >= MAX_UNROLL:
                 raise CaptureError(
-                    f"a compile-time loop is unrolled more than {MAX_UNROLL} times", hint="use ww.range(n) to keep a loop"
+                    f"a compile-time loop is unrolled more than {MAX_UNROLL} times",
+                    hint="use ww.range(n) to keep a loop",
                 )
             bind_target(ip, node.target, item)
             flow = ip.run(node.body)

@@ -124,7 +124,7 @@ def _slice(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     tile, offsets, shape = _tile(types[0]), attrs["offsets"], attrs["shape"]
     _need(len(offsets) == len(shape) == tile.rank, f"slice needs one range per dimension of {tile}")
     for offset, size, extent in zip(offsets, shape, tile.shape, strict=True):
-        if not (0 <= offset and size >= 1 and offset + size <= extent):
+        if not (offset >= 0 and size >= 1 and offset + size <= extent):
             raise TileValueError(f"slice [{offset}:{offset + size}] is outside an extent of {extent} of {tile}")
     return [tile.with_(shape=tuple(shape))]
 

@@ -69,8 +69,8 @@ def make_range(args: tuple[Any, ...], kind: str = "loop", stages: int | None = N
             "the step of a run-time loop must be a compile-time integer other than 0",
             hint="loop over a plain range and multiply",
         )
-    bounds = [index(x, "a loop bound") for x in (start, stop, step)]
-    return RuntimeRange(*bounds, kind=kind, stages=stages)
+    first, last, by = (index(x, "a loop bound") for x in (start, stop, step))
+    return RuntimeRange(first, last, by, kind, stages)
 
 
 def range(*args: Any) -> RuntimeRange:

@@ -130,8 +130,9 @@ def _broadcast_pair(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     if not a or not b:
         return a or b
     if len(a) != len(b):
+        vector, tile = sorted((a, b), key=lambda shape: len(shape))
         raise TileTypeError(
-            f"a vector of {min(a, b, key=len)[0]} and a tile of shape {list(max(a, b, key=len))} do not broadcast",
+            f"a vector of {vector[0]} and a tile of shape {list(tile)} do not broadcast",
             hint="say which way it lies: v[:, None] is a column, v[None, :] a row",
         )
     if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):

@@ -16,10 +16,11 @@ from warpwave.tiles.language import context
 from warpwave.tiles.types import TensorType, TileType
 
 
-def _elementwise() -> Any:
-    from warpwave.tiles.language import elementwise
+def _op(name: str, *operands: Any) -> Tile:
+    from warpwave.tiles.language import elementwise  # which is built on this module
 
-    return elementwise
+    result: Tile = getattr(elementwise, name)(*operands)
+    return result
 
 
 class Tile:
@@ -60,40 +61,40 @@ class Tile:
         return _index(self, index)
 
     def __add__(self, other: Any) -> Tile:
-        return _elementwise().add(self, other)
+        return _op("add", self, other)
 
     def __radd__(self, other: Any) -> Tile:
-        return _elementwise().add(other, self)
+        return _op("add", other, self)
 
     def __sub__(self, other: Any) -> Tile:
-        return _elementwise().sub(self, other)
+        return _op("sub", self, other)
 
     def __rsub__(self, other: Any) -> Tile:
-        return _elementwise().sub(other, self)
+        return _op("sub", other, self)
 
     def __mul__(self, other: Any) -> Tile:
-        return _elementwise().mul(self, other)
+        return _op("mul", self, other)
 
     def __rmul__(self, other: Any) -> Tile:
-        return _elementwise().mul(other, self)
+        return _op("mul", other, self)
 
     def __truediv__(self, other: Any) -> Tile:
-        return _elementwise().div(self, other)
+        return _op("div", self, other)
 
     def __rtruediv__(self, other: Any) -> Tile:
-        return _elementwise().div(other, self)
+        return _op("div", other, self)
 
     def __floordiv__(self, other: Any) -> Tile:
-        return _elementwise().floordiv(self, other)
+        return _op("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Tile:
-        return _elementwise().floordiv(other, self)
+        return _op("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Tile:
-        return _elementwise().mod(self, other)
+        return _op("mod", self, other)
 
     def __rmod__(self, other: Any) -> Tile:
-        return _elementwise().mod(other, self)
+        return _op("mod", other, self)
 
     def __pow__(self, exponent: Any) -> Tile:
         if not isinstance(exponent, int) or exponent != 2:
@@ -103,82 +104,84 @@ class Tile:
         return self * self
 
     def __and__(self, other: Any) -> Tile:
-        return _elementwise().bit_and(self, other)
+        return _op("bit_and", self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Tile:
-        return _elementwise().bit_or(self, other)
+        return _op("bit_or", self, other)
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Tile:
-        return _elementwise().bit_xor(self, other)
+        return _op("bit_xor", self, other)
 
     __rxor__ = __xor__
 
     def __lshift__(self, other: Any) -> Tile:
-        return _elementwise().shl(self, other)
+        return _op("shl", self, other)
 
     def __rshift__(self, other: Any) -> Tile:
-        return _elementwise().shr(self, other)
+        return _op("shr", self, other)
 
     def __invert__(self) -> Tile:
-        return _elementwise().invert(self)
+        return _op("invert", self)
 
     def __neg__(self) -> Tile:
-        return _elementwise().neg(self)
+        return _op("neg", self)
 
     def __pos__(self) -> Tile:
         return self
 
     def __abs__(self) -> Tile:
-        return _elementwise().abs(self)
+        return _op("abs", self)
 
     def __eq__(self, other: Any) -> Any:
-        return NotImplemented if other is None else _elementwise().eq(self, other)
+        return NotImplemented if other is None else _op("eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return NotImplemented if other is None else _elementwise().ne(self, other)
+        return NotImplemented if other is None else _op("ne", self, other)
 
     def __lt__(self, other: Any) -> Tile:
-        return _elementwise().lt(self, other)
+        return _op("lt", self, other)
 
     def __le__(self, other: Any) -> Tile:
-        return _elementwise().le(self, other)
+        return _op("le", self, other)
 
     def __gt__(self, other: Any) -> Tile:
-        return _elementwise().gt(self, other)
+        return _op("gt", self, other)
 
     def __ge__(self, other: Any) -> Tile:
-        return _elementwise().ge(self, other)
+        return _op("ge", self, other)
 
     def __bool__(self) -> bool:
-        self._refuse("the truth of", "use `if`/`while` directly in kernel code, or ww.where for tiles")
+        raise self._refusal("the truth of", "use `if`/`while` directly in kernel code, or ww.where for tiles")
 
     def __int__(self) -> int:
-        self._refuse("int() of", "use .to or ww.cast(x, i32) to convert at run time")
+        raise self._refusal("int() of", "use .to or ww.cast(x, i32) to convert at run time")
 
     def __float__(self) -> float:
-        self._refuse("float() of", "use ww.cast(x, f32) to convert at run time")
+        raise self._refusal("float() of", "use ww.cast(x, f32) to convert at run time")
 
     def __index__(self) -> int:
-        self._refuse("indexing or counting with", "only compile-time integers can index Python objects")
+        raise self._refusal("indexing or counting with", "only compile-time integers can index Python objects")
 
     def __iter__(self) -> Any:
-        self._refuse("iterating over", "tiles are whole values; use range(n) for a run-time loop")
+        raise self._refusal("iterating over", "tiles are whole values; use range(n) for a run-time loop")
 
     def __len__(self) -> int:
-        self._refuse("len() of", "use .shape, which is static")
+        raise self._refusal("len() of", "use .shape, which is static")
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._refuse("assigning to elements of", "tiles are immutable; use ww.where, or ww.shared and ww.store")
+        raise self._refusal("assigning to elements of", "tiles are immutable; use ww.where, or ww.shared and ww.store")
 
     def __contains__(self, item: Any) -> bool:
-        self._refuse("`in` on", "compare and reduce instead")
+        raise self._refusal("`in` on", "compare and reduce instead")
 
-    def _refuse(self, what: str, hint: str) -> NoReturn:
-        raise CaptureError(f"{what} a run-time value ({self.type}) is not known when the kernel is captured", hint=hint)
+    def _refusal(self, what: str, hint: str) -> CaptureError:
+        return CaptureError(
+            f"{what} a run-time value ({self.type}) is not known when the kernel is captured", hint=hint
+        )
 
 
 class Tensor:
@@ -300,7 +303,7 @@ def _expand(tile: Tile, items: tuple[Any, ...]) -> Tile:
         raise TileTypeError(
             f"None in an index makes a vector a column or a row, got {tile.type}", hint="write v[:, None] or v[None, :]"
         )
-    value = tile.value if tile.type.space == "register" else _elementwise().to_register(tile).value
+    value = tile.value if tile.type.space == "register" else _op("to_register", tile).value
     return Tile(context.builder().emit1("expand_dims", [value], axis=is_full.index(False)))
 
 

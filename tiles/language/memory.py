@@ -69,9 +69,7 @@ def store(
     return None
 
 
-def atomic_add(
-    dst: Tensor, coord: Any, tile: Any, *, axes: tuple[int, ...] | None = None, unit: str = "tile"
-) -> None:
+def atomic_add(dst: Tensor, coord: Any, tile: Any, *, axes: tuple[int, ...] | None = None, unit: str = "tile") -> None:
     """Add `tile` to a global tensor, each element atomically on the device; the order is not defined.
 
     The tensor is f32, i32, bf16 or f16; the tile is converted to its dtype first.
@@ -171,7 +169,9 @@ def _offsets(buffer: Buffer, coord: Any, window: TileType) -> list[Tile]:
     items = (0,) * window.rank if coord is None else coord if isinstance(coord, tuple | list) else (coord,)
     if len(items) != window.rank:
         raise TileTypeError(f"{buffer} needs {window.rank} coordinate(s), got {len(items)}")
-    return [_offset(buffer, i, extent, limit) for i, extent, limit in zip(items, window.shape, buffer.shape, strict=True)]
+    return [
+        _offset(buffer, i, extent, limit) for i, extent, limit in zip(items, window.shape, buffer.shape, strict=True)
+    ]
 
 
 def _offset(buffer: Buffer, item: Any, extent: int, limit: int) -> Tile:

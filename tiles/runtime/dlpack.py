@@ -151,4 +151,4 @@ def host_view(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], ad
     first, last = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
     size = dtype.nbytes
     memory = (ctypes.c_char * ((last - first + 1) * size)).from_address(address + first * size)
-    return np.ndarray(shape, dtype.numpy, memory, -first * size, [s * size for s in strides])
+    return np.ndarray(shape, dtype.numpy, memoryview(memory), -first * size, [s * size for s in strides])

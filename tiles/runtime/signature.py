@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from warpwave.tiles.capture.source import parse_code
 from warpwave.tiles.dtypes import DType, bool_, f32, i32, i64
 from warpwave.tiles.errors import CaptureError, Loc, TileTypeError, TileValueError
-from warpwave.tiles.types import GlobalSpec, TileType, gl
+from warpwave.tiles.types import GlobalSpec, TileType
 
 SCALARS = (i32, i64, f32, bool_)
 _PYTHON_SCALARS: dict[Any, DType] = {int: i32, float: f32, bool: bool_}
@@ -132,8 +131,8 @@ def _is_filled(cell: types.CellType) -> bool:
 
 def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
     name, default = parameter.name, _default(parameter)
-    spec = _tensor_spec(annotation)
-    if spec is not None:
+    if isinstance(annotation, GlobalSpec):
+        spec = annotation
         if default is not REQUIRED and not (default is None and spec.optional):
             raise CaptureError(
                 f"the tensor parameter {name!r} cannot have the default {default!r}",
@@ -149,14 +148,6 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
             hint=f"a tensor of this dtype is gl[{dtype}]",
         )
     return Parameter(name, dtype, False, False, default)
-
-
-def _tensor_spec(annotation: Any) -> GlobalSpec | None:
-    if annotation is gl:
-        return GlobalSpec()
-    if typing.get_origin(annotation) in (types.UnionType, typing.Union):
-        return GlobalSpec(optional=True) if set(typing.get_args(annotation)) == {gl, types.NoneType} else None
-    return annotation if isinstance(annotation, GlobalSpec) else None
 
 
 def _reason(annotation: Any) -> str:
