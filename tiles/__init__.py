@@ -141,6 +141,7 @@ from warpwave.tiles.language.reduce import (
 from warpwave.tiles.runtime.compiled import (
     Compiled,
 )
+from warpwave.tiles.runtime.derived import derived
 from warpwave.tiles.runtime.kernel import (
     Kernel,
     kernel,
@@ -193,6 +194,7 @@ __all__ = [
     "concat",
     "cumsum",
     "deinterleave",
+    "derived",
     "distribute",
     "div",
     "eq",

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from warpwave.tiles.capture.dependencies import Dependencies
 from warpwave.tiles.capture.scope import (
@@ -69,15 +69,18 @@ class Interpreter:
         """Stamp errors that leave this block with the node's place; turn Python's own into CaptureError."""
         try:
             yield
-        except TileError as error:
+        except Exception as error:
+            self._raise_located(error, node)
+
+    def _raise_located(self, error: Exception, node: ast.AST) -> NoReturn:
+        if isinstance(error, TileError):
             if error.loc is None:
                 error.loc = self.loc(node)
-            raise
-        except RecursionError:
+            raise error
+        if isinstance(error, RecursionError):
             raise CaptureError("recursion in kernel code does not end", loc=self.loc(node)) from None
-        except Exception as error:
-            message = f"{type(error).__name__} when this ran at capture: {error}"
-            raise CaptureError(message, loc=self.loc(node)) from error
+        message = f"{type(error).__name__} when this ran at capture: {error}"
+        raise CaptureError(message, loc=self.loc(node)) from error
 
     # -- expressions and statements -------------------------------------------------------------------
 
@@ -85,13 +88,16 @@ class Interpreter:
         """The value of an expression."""
         from warpwave.tiles.capture.expressions import EXPRESSIONS
 
-        with self.located(node):
+        try:
             handler = EXPRESSIONS.get(type(node))
             if handler is None:
                 raise CaptureError(f"{_describe(node)} is not supported in kernel code")
             value = handler(self, node)
-            self.builder.loc = self.loc(node)
-            return value
+        except Exception as error:  # not `located`: a context manager for each node doubles the time of capture
+            self._raise_located(error, node)
+        if not isinstance(node, ast.Name | ast.Constant):
+            self.mark(node)
+        return value
 
     def mark(self, node: ast.AST) -> None:
         """Ops that follow belong to this node."""

@@ -7,6 +7,7 @@ import functools
 import inspect
 import textwrap
 import types
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from warpwave.tiles.errors import CaptureError
@@ -72,8 +73,13 @@ def declared_outer(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
     return {name for node in _own_nodes(body) if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names}
 
 
-def assigned_names(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
-    """Names bound by these statements in their own scope, in no particular order."""
+def assigned_names(body: Iterable[ast.AST]) -> frozenset[str]:
+    """Names bound by these statements in their own scope."""
+    return _collect_assigned_names(tuple(body))
+
+
+@functools.lru_cache(maxsize=4096)
+def _collect_assigned_names(body: tuple[ast.AST, ...]) -> frozenset[str]:
     names: set[str] = set()
     for node in _own_nodes(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -82,7 +88,7 @@ def assigned_names(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def contains(body: list[ast.stmt], kinds: tuple[type[ast.AST], ...]) -> bool:
@@ -115,8 +121,14 @@ def _sub_bodies(statement: ast.stmt) -> list[tuple[list[ast.stmt], bool]]:
     return []
 
 
-def _own_nodes(body: list[ast.stmt] | list[ast.expr]) -> list[ast.AST]:
+def _own_nodes(body: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
     """All nodes below, without entering nested functions, classes or comprehensions' own scopes."""
+    return _collect_own_nodes(tuple(body))
+
+
+@functools.lru_cache(maxsize=4096)
+def _collect_own_nodes(body: tuple[ast.AST, ...]) -> tuple[ast.AST, ...]:
+    """Cached because loops, branches and helpers ask again about the same statements; nodes are never changed."""
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(body)
     while stack:
@@ -129,4 +141,4 @@ def _own_nodes(body: list[ast.stmt] | list[ast.expr]) -> list[ast.AST]:
             found.extend(n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             continue
         stack.extend(ast.iter_child_nodes(node))
-    return found
+    return tuple(found)

@@ -106,4 +106,6 @@ def _attr(value: Any) -> str:
         return str(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(_attr(v) for v in value) + "]"
+    if callable(value):
+        return str(getattr(value, "__qualname__", type(value).__name__))  # a repr would show an address
     return repr(value)

@@ -1,4 +1,8 @@
-"""Common-subexpression elimination: one op for equal ops on equal operands, the first one's place."""
+"""Common-subexpression elimination: one op for equal ops on equal operands, the first one's place.
+
+Tiles that cost nothing to make (broadcasts, indices) are not kept across a loop or branch: merging them would
+hold their registers all the way.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from typing import Any
 
 from warpwave.tiles.ir import OPS, Block, Kernel, Op, Value
 from warpwave.tiles.passes.rewrite import replace_uses
+
+_FREE_TILES = ("broadcast", "expand_dims", "iota")
 
 
 def merge_common_ops(kernel: Kernel) -> None:
@@ -16,7 +22,7 @@ def merge_common_ops(kernel: Kernel) -> None:
 
 
 def _merge(block: Block, outer: dict[Any, Op], replacements: dict[Value, Value]) -> None:
-    seen = dict(outer)
+    seen = _without_free_tiles(outer)
     kept: list[Op] = []
     for op in block.ops:
         op.operands = [replacements.get(v, v) for v in op.operands]
@@ -29,7 +35,13 @@ def _merge(block: Block, outer: dict[Any, Op], replacements: dict[Value, Value])
         kept.append(op)
         for region in op.regions:
             _merge(region, seen, replacements)
+        if op.regions:
+            seen = _without_free_tiles(seen)
     block.ops = kept
+
+
+def _without_free_tiles(seen: dict[Any, Op]) -> dict[Any, Op]:
+    return {key: op for key, op in seen.items() if op.name not in _FREE_TILES}
 
 
 def _key(op: Op) -> Any:

@@ -19,6 +19,7 @@ from warpwave.tiles.runtime.backend import Backend, SuggestsConstants
 from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
+from warpwave.tiles.runtime.derived import Derived
 from warpwave.tiles.runtime.signature import REQUIRED, Signature, place, read_signature
 
 Samples = Callable[[np.random.Generator], Iterable[Mapping[str, Any]]]
@@ -123,6 +124,8 @@ class Kernel:
         for name in self.signature.constants:
             source, origins[name] = next((s, o) for s, o in sources if name in s)
             values[name] = source[name]
+            if isinstance(values[name], Derived):
+                values[name], origins[name] = self._derive(name, bound), "derived from the arguments"
             if values[name] is REQUIRED:
                 raise TileTypeError(
                     f"kernel {self.name} is missing the constant {name}",
@@ -130,6 +133,13 @@ class Kernel:
                     hint=f"pass {name}=... or give it a default",
                 )
         return values, origins
+
+    def _derive(self, name: str, bound: Bound) -> Any:
+        try:
+            return self.signature.constants[name].value(name, bound.arguments)
+        except TileError as error:
+            error.loc = error.loc or place(self.function, name)
+            raise
 
     def _build(
         self,
