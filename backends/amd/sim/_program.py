@@ -46,16 +46,26 @@ class Program:
         threads: int = 0,
         relax: Iterable[str] = (),
         max_instructions: int = 0,
+        trace: tuple[int, int] | None = None,
     ) -> Report:
         """Run `kernel` over `grid` workgroups of `block` work-items.
 
         An array argument is a device buffer, written in place; a NumPy scalar is passed by value; an int is a
         64-bit value. `relax` names checks to switch off. The same seed gives the same interleaving.
+        `trace` is (linear workgroup, wave): the report then holds what that wave did.
         """
         packed = [_pack(arg, i) for i, arg in enumerate(args)]
         size = _dim3(grid), _dim3(block)
         raw = self._impl.launch(
-            kernel, *size, packed, dynamic_lds, seed, threads, list(relax), max_instructions
+            kernel,
+            *size,
+            packed,
+            dynamic_lds,
+            seed,
+            threads,
+            list(relax),
+            max_instructions,
+            trace or (-1, 0),
         )
         return from_raw(raw, *size)
 

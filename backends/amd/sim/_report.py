@@ -47,6 +47,21 @@ class InstructionReport:
 
 
 @dataclass(frozen=True)
+class TraceStep:
+    """One instruction of the traced wave, with the values that it left in what it wrote.
+
+    A vector result is that of the lowest active lane; a result wider than 64 bits shows its first 64.
+    """
+
+    asm_line: int
+    text: str
+    source: str
+    exec: int
+    scc: bool
+    results: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """Counts of one launch, all of the simulated execution except `seconds`, which is host time."""
 
@@ -67,6 +82,7 @@ class Report:
     occupancy: int
     seconds: float
     listing_lines: tuple[InstructionReport, ...]
+    trace: tuple[TraceStep, ...]
 
     def by_class(self) -> dict[str, int]:
         """Executed wave-instructions by class, in a fixed order."""
@@ -133,12 +149,34 @@ class Report:
                 table.add_row(*_listing_row(line), style="" if line.executed else "dim")
         return table
 
+    def trace_table(self) -> Table:
+        """The steps of the traced wave, for a terminal."""
+        table = _table(self, show_header=True)
+        table.add_column("step", justify="right")
+        table.add_column("line", justify="right")
+        table.add_column("instruction", no_wrap=True)
+        table.add_column("lanes", justify="right")
+        for heading in ("scc", "results", "source"):
+            table.add_column(heading)
+        for number, step in enumerate(self.trace):
+            table.add_row(str(number), *_trace_row(step))
+        return table
+
 
 def from_raw(raw: Mapping[str, Any], grid: tuple[int, int, int], block: tuple[int, int, int]) -> Report:
     """The binding's dictionary as a Report."""
-    names = Report.__dataclass_fields__.keys() - {"grid", "block", "listing_lines"}
+    made_here = {"grid", "block", "listing_lines", "trace"}
+    counts = {name: raw[name] for name in Report.__dataclass_fields__.keys() - made_here}
     lines = tuple(_instruction(*entry) for entry in raw["insts"])
-    return Report(grid=grid, block=block, listing_lines=lines, **{name: raw[name] for name in names})
+    steps = tuple(_step(lines, *entry) for entry in raw["trace"])
+    return Report(grid=grid, block=block, listing_lines=lines, trace=steps, **counts)
+
+
+def _step(
+    lines: tuple[InstructionReport, ...], index: int, exec_mask: int, scc: bool, results: list[tuple[str, int]]
+) -> TraceStep:
+    line = lines[index]
+    return TraceStep(line.asm_line, line.text, line.source, exec_mask, scc, tuple(results))
 
 
 def _instruction(
@@ -203,3 +241,9 @@ def _listing_row(line: InstructionReport) -> tuple[str, ...]:
     coalesced = "" if line.coalescing is None else f"{line.coalescing:.0%}"
     counts = (line.executed, lanes, line.bytes, coalesced, line.lds_conflicts)
     return (str(line.asm_line), line.text, *(str(c) if c else "" for c in counts), line.source)
+
+
+def _trace_row(step: TraceStep) -> tuple[str, ...]:
+    results = "  ".join(f"{name}={value:#x}" for name, value in step.results)
+    lanes = step.exec.bit_count()
+    return (str(step.asm_line), step.text, str(lanes), str(int(step.scc)), results, step.source)

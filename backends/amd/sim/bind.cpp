@@ -40,8 +40,10 @@ class PyProgram {
   }
 
   py::dict launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const py::list& args,
-                  u32 dynamic_lds, u64 seed, int threads, const std::vector<std::string>& relax, u64 max_instructions) {
+                  u32 dynamic_lds, u64 seed, int threads, const std::vector<std::string>& relax, u64 max_instructions,
+                  std::pair<i64, int> trace) {
     LaunchConfig config;
+    config.trace_group = trace.first, config.trace_wave = trace.second;
     config.kernel = kernel;
     for (std::size_t i = 0; i < 3; ++i) config.grid[i] = grid[i], config.block[i] = block[i];
     config.dynamic_lds = dynamic_lds, config.seed = seed, config.threads = threads, config.max_instructions = max_instructions;
@@ -105,6 +107,9 @@ class PyProgram {
                                   c.lines, c.lds_cycles, c.lds_ideal));
     }
     d["insts"] = insts;
+    py::list trace;
+    for (const TraceStep& s : r.trace.steps) trace.append(py::make_tuple(s.inst, s.exec, s.scc, s.results));
+    d["trace"] = trace;
     return d;
   }
 

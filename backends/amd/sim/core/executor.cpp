@@ -1,12 +1,13 @@
 #include "executor.hpp"
 
 #include "machine.hpp"
+#include "trace.hpp"
 
 namespace amdsim {
 namespace {
 
 // Executes until the wave waits, ends, or has used its turn.
-void run_wave(Workgroup& group, Wave& w, u64 turn) {
+template <bool kTraced> void run_wave(Workgroup& group, Wave& w, u64 turn) {
   const Inst* code = w.program->code.data();
   const u32 size = static_cast<u32>(w.program->code.size());
   InstCounts* counts = group.counts->insts.data();
@@ -16,7 +17,9 @@ void run_wave(Workgroup& group, Wave& w, u64 turn) {
     const Inst& in = code[w.pc];
     w.next_pc = w.pc + 1;
     ++counts[w.pc].executed;
+    [[maybe_unused]] const u64 exec = w.exec();
     in.exec(w, in);
+    if constexpr (kTraced) record(*group.trace, w, in, exec);
     ++w.executed;
   }
 }
@@ -44,7 +47,8 @@ void run_workgroup(Workgroup& group) {
     for (Wave& w : group.waves) {
       if (w.state != Wave::State::Running) continue;
       running = true;
-      run_wave(group, w, kTurn);
+      const bool traced = group.trace && group.trace->wave == w.id;
+      traced ? run_wave<true>(group, w, kTurn) : run_wave<false>(group, w, kTurn);
     }
     if (!running && !release_barrier(group)) return;
   }

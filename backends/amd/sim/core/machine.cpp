@@ -84,6 +84,7 @@ void build_group(Workgroup& group, const Launch& launch, GlobalMemory& memory, A
   group.id[0] = static_cast<u32>(linear % grid[0]);
   group.id[1] = static_cast<u32>(linear / grid[0] % grid[1]);
   group.id[2] = static_cast<u32>(linear / grid[0] / grid[1]);
+  if (launch.trace && launch.trace->group == linear) group.trace = launch.trace;
   group.lds.assign(launch.lds_bytes, 0);
   group.lds_undef.assign(launch.lds_bytes, 1);
   group.waves = std::vector<Wave>(launch.waves_per_group);
@@ -218,6 +219,10 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   memory_.reset_shadows();
 
   Report report;
+  if (config.trace_group >= 0) {
+    report.trace = {static_cast<u64>(config.trace_group), config.trace_wave, {}};
+    launch.trace = &report.trace;
+  }
   const auto start = std::chrono::steady_clock::now();
   const u64 groups = u64(config.grid[0]) * config.grid[1] * config.grid[2];
   int threads = config.threads > 0 ? config.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

@@ -21,6 +21,8 @@ struct LaunchConfig {
   int threads = 0;           // 0: one per core
   u32 relaxed = 0;           // bit per Check
   u64 max_instructions = 0;  // per wave, 0: no limit
+  i64 trace_group = -1;      // linear workgroup whose wave `trace_wave` is traced; -1: none
+  int trace_wave = 0;
 };
 
 // A launch in progress: what every wave needs to see.
@@ -29,6 +31,7 @@ struct Launch {
   const Kernel* kernel = nullptr;
   const LaunchConfig* config = nullptr;
   GlobalMemory* memory = nullptr;
+  Trace* trace = nullptr;
   u32 checks = 0;
   u64 kernarg_address = 0, dispatch_address = 0, queue_address = 0;
   std::vector<u8> kernarg, dispatch, queue;

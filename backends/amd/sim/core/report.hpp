@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "trace.hpp"
 #include "types.hpp"
 
 namespace amdsim {
@@ -31,6 +32,7 @@ struct Report {
   u32 vgprs = 0, agprs = 0, sgprs = 0, lds_bytes = 0, scratch_bytes = 0;
   u32 waves_per_group = 0;
   int occupancy_waves_per_simd = 0;
+  Trace trace;            // empty unless LaunchConfig::trace_group was set
 };
 
 }  // namespace amdsim

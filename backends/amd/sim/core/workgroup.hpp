@@ -7,6 +7,7 @@
 
 #include "memory.hpp"
 #include "report.hpp"
+#include "trace.hpp"
 #include "wave.hpp"
 
 namespace amdsim {
@@ -23,6 +24,7 @@ struct Workgroup {
   std::vector<u8> lds_undef;   // one byte of 0/1 per LDS byte
   u32 barrier_round = 0;
   Counts* counts = nullptr;    // this thread's report accumulator
+  Trace* trace = nullptr;      // set in the workgroup whose wave is traced
   std::mt19937_64 rng;
   bool explore = false;        // seeded interleaving instead of the fixed one
   bool deferred = false;       // results land at the wait (the "waits" check is relaxed)
