@@ -126,9 +126,7 @@ class Writer:
         for mark, index in product(marks, range(len(self.values))):
             for sel in ("BYTE_1", "WORD_1", "DWORD") if not self.float else ("WORD_0", "DWORD"):
                 tail = " ".join(f"src{i}_sel:{sel}" for i in range(len(self.values)))
-                yield self.case(
-                    "_sdwa", self.with_source(index, mark.format(self.plain()[index])), head + tail
-                )
+                yield self.case("_sdwa", self.with_source(index, mark.format(self.plain()[index])), head + tail)
 
     def dpp(self, target: str) -> Iterator[Case]:
         controls = DPP_SHORT

@@ -23,9 +23,7 @@ class CompileError(Exception):
 
 
 def _zig(*arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ziglang", *arguments], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "ziglang", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise CompileError(done.stderr)
 

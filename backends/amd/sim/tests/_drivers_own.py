@@ -257,9 +257,7 @@ def scratch_array(launch, rng):
     x = rng.integers(-1000, 1000, 1024).astype(np.int32)
     out = np.zeros(threads, np.int32)
     launch((1, 1, 1), (64, 1, 1), out, x, np.int32(rounds))
-    want = [
-        _scratch_array([int(v) for v in x[(t * 7 + np.arange(200)) & 1023]], rounds) for t in range(threads)
-    ]
+    want = [_scratch_array([int(v) for v in x[(t * 7 + np.arange(200)) & 1023]], rounds) for t in range(threads)]
     return [Check("O", out, np.array(want, np.int32))]
 
 

@@ -14,9 +14,7 @@ def _ask(lines: list[str], target: str) -> list[bool]:
     command = [sys.executable, "-m", "ziglang", "clang", *ASM_FLAGS, f"-mcpu={target}", "-ferror-limit=0"]
     source = CACHE / f"legal-{target}-{abs(hash(tuple(lines)))}.s"
     source.write_text("\n".join(lines) + "\n")
-    done = subprocess.run(
-        [*command, str(source), "-o", "/dev/null"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, str(source), "-o", "/dev/null"], capture_output=True, text=True, check=False)
     bad = {int(n) for n in re.findall(rf"{re.escape(str(source))}:(\d+):\d+: error", done.stderr)}
     source.unlink()
     if done.returncode and not bad:

@@ -78,10 +78,7 @@ def prepare(case: Case, count: int) -> list[str]:
     """Known old values in the result registers, VCC and SCC; then EXEC, MODE and the case's own setup."""
     lines = []
     if case.old:
-        lines += [
-            f"v_mov_b32_e32 v{RESULT_V + i}, v{FIRST_V + (count - 1 - i) % count}"
-            for i in range(case.vectors)
-        ]
+        lines += [f"v_mov_b32_e32 v{RESULT_V + i}, v{FIRST_V + (count - 1 - i) % count}" for i in range(case.vectors)]
     lines += [f"s_mov_b32 s{RESULT_S + i}, s{FIRST_S + 15 - i}" for i in range(case.scalars)]
     lines += [f"s_mov_b64 vcc, s[{FIRST_S + 8}:{FIRST_S + 9}]", f"s_bitcmp1_b32 s{FIRST_S + 10}, 0"]
     lines += case.setup
@@ -171,8 +168,6 @@ def expected(case: Case, operands: Operands, table) -> np.ndarray:
     rows = [model.v[RESULT_V + i] for i in range(case.vectors)]
     scalars = [model.s[RESULT_S + i] for i in range(case.scalars)]
     if case.masks:
-        scalars += [model.s[k] for k in ("vcc_lo", "vcc_hi", "exec_lo", "exec_hi")] + [
-            model.scc.astype(np.uint32)
-        ]
+        scalars += [model.s[k] for k in ("vcc_lo", "vcc_hi", "exec_lo", "exec_hi")] + [model.scc.astype(np.uint32)]
     rows += [np.broadcast_to(np.asarray(s)[:, None], (operands.groups, LANES)) for s in scalars]
     return np.stack([np.broadcast_to(r, (operands.groups, LANES)) for r in rows]).astype(np.uint32)

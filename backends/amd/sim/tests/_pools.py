@@ -59,9 +59,7 @@ def int_pool(rng, shape):
 def f64_pool(rng, shape):
     """Pairs of registers hold one double."""
     groups, registers, lanes = shape
-    tame = rng.standard_normal((groups, registers // 2, lanes)) * np.exp2(
-        rng.integers(-40, 41, shape[::1])[:, ::2]
-    )
+    tame = rng.standard_normal((groups, registers // 2, lanes)) * np.exp2(rng.integers(-40, 41, shape[::1])[:, ::2])
     value = _mixed(rng, F64_EDGES, tame.view(np.uint64), np.uint64)
     return np.stack([value & 0xFFFFFFFF, value >> 32], axis=2).reshape(shape).astype(np.uint32)
 
@@ -69,10 +67,7 @@ def f64_pool(rng, shape):
 def pool_for(name: str):
     if "f64" in name:
         return f64_pool
-    if (
-        any(part in name for part in ("f16", "bf16", "u16", "i16", "b16"))
-        and "f32" not in name.split("_cvt_")[-1]
-    ):
+    if any(part in name for part in ("f16", "bf16", "u16", "i16", "b16")) and "f32" not in name.split("_cvt_")[-1]:
         return f16_pool
     return f32_pool if "f32" in name else int_pool
 

@@ -83,14 +83,10 @@ LANE_CASES = {
     "v_swap_b32": [Case("v_swap_b32 v128, v129", 2), Case("v_swap_b32 v128, v129", 2, exec=PARTIAL[0])],
     "v_accvgpr_read_b32": [Case("v_accvgpr_write_b32 a7, v8\ns_nop 15\nv_accvgpr_read_b32 v128, a7")],
     "v_accvgpr_write_b32": [
-        Case(f"v_accvgpr_write_b32 a7, {value}\ns_nop 15\nv_accvgpr_read_b32 v128, a7")
-        for value in ("v8", "1.0", "-5")
+        Case(f"v_accvgpr_write_b32 a7, {value}\ns_nop 15\nv_accvgpr_read_b32 v128, a7") for value in ("v8", "1.0", "-5")
     ],
     "v_accvgpr_mov_b32": [
-        Case(
-            "v_accvgpr_write_b32 a9, v8\ns_nop 15\nv_accvgpr_mov_b32 a3, a9\ns_nop 15\n"
-            "v_accvgpr_read_b32 v128, a3"
-        )
+        Case("v_accvgpr_write_b32 a9, v8\ns_nop 15\nv_accvgpr_mov_b32 a3, a9\ns_nop 15\nv_accvgpr_read_b32 v128, a3")
     ],
 }
 for _rows in (16, 32):

@@ -26,9 +26,7 @@ def test_every_kernel_of_every_source_has_a_driver():
             for target in _compile.TARGETS:
                 names = _compile.kernel_names(_compile.hip(path, target))
                 here = [k for s, k, t in driven if s == f"{folder}/{path.name}" and t == target]
-                assert sorted(_compile.kernel_name(_compile.hip(path, target), k) for k in here) == sorted(
-                    names
-                )
+                assert sorted(_compile.kernel_name(_compile.hip(path, target), k) for k in here) == sorted(names)
 
 
 @pytest.mark.sweep

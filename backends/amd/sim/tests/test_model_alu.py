@@ -25,9 +25,7 @@ QUICK = 24
 def cases_of(name: str, spec: Spec, target: str) -> list[Case]:
     if "whole" in spec.flags:
         return _special.special_cases(name, spec)
-    return (
-        _cases.scalar_cases(name, spec) if name.startswith("s_") else _cases.vector_cases(name, spec, target)
-    )
+    return _cases.scalar_cases(name, spec) if name.startswith("s_") else _cases.vector_cases(name, spec, target)
 
 
 @lru_cache
@@ -103,11 +101,7 @@ def test_instruction_agrees_with_its_model(name, target):
     cases = legal_cases(target).get(name)
     if cases is None:
         with pytest.raises(sim.SimError):
-            refused = (
-                cases_of(name, table(target)[name], target)
-                if name in table(target)
-                else [Case(f"{name} v0, v1")]
-            )
+            refused = cases_of(name, table(target)[name], target) if name in table(target) else [Case(f"{name} v0, v1")]
             differences(name, refused[:1], operands_for(name, target), target)
         return
     assert not differences(name, sample(cases, QUICK), operands_for(name, target), target)

@@ -52,8 +52,7 @@ def packed_float(kind: str, count: int, fn, old: bool = False) -> Spec:
         words = []
         for high in (False, True):
             parts = [
-                _negated(line, i, high, _halves(machine, line, i, fmt.width, high), fmt.width)
-                for i in range(count)
+                _negated(line, i, high, _halves(machine, line, i, fmt.width, high), fmt.width) for i in range(count)
             ]
             if old:
                 parts.append(machine.v[int(line.operands[0][1:])] >> (16 if high else 0))
@@ -73,8 +72,7 @@ def packed_bits(count: int, fn) -> Spec:
         words = []
         for high in (False, True):
             parts = [
-                _negated(line, i, high, _halves(machine, line, i, 16, high), 16).astype(np.uint16)
-                for i in range(count)
+                _negated(line, i, high, _halves(machine, line, i, 16, high), 16).astype(np.uint16) for i in range(count)
             ]
             words.append(fn(*parts).astype(np.uint32))
         _store(machine, line.operands[0], [words[0] | words[1] << 16])

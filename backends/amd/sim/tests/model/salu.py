@@ -204,9 +204,7 @@ TABLE = (
         "s_mulk_i32": Spec("su32: ski32 d.si32", lambda k, d: low(wide(d) * wide(k))),
         "s_mul_i32": Spec("su32: si32 si32", lambda a, b: low(wide(a) * wide(b))),
         "s_mul_hi_i32": Spec("su32: si32 si32", lambda a, b: low((wide(a) * wide(b)) >> 32)),
-        "s_mul_hi_u32": Spec(
-            "su32: su32 su32", lambda a, b: ((a.astype(U64) * b) >> U64(32)).astype(np.uint32)
-        ),
+        "s_mul_hi_u32": Spec("su32: su32 su32", lambda a, b: ((a.astype(U64) * b) >> U64(32)).astype(np.uint32)),
         "s_min_i32": Spec("su32 scc: si32 si32", lambda a, b: (np.minimum(a, b), a < b)),
         "s_max_i32": Spec("su32 scc: si32 si32", lambda a, b: (np.maximum(a, b), a >= b)),
         "s_min_u32": Spec("su32 scc: su32 su32", lambda a, b: (np.minimum(a, b), a < b)),

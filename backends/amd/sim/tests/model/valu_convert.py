@@ -155,10 +155,7 @@ TARGET_FREE = {
     "v_cvt_pk_f16_f32": Spec("u32: f32 f32", both(to_half(F16))),
     "v_cvt_pk_bf16_f32": Spec("u32: f32 f32", both(to_half(BF16))),
     "v_pack_b32_f16": Spec("u32: xh16 xh16", pack),
-    **{
-        f"v_cvt_f32_ubyte{n}": Spec("f32: u32", lambda a, n=n: number((a >> (8 * n)) & 0xFF))
-        for n in range(4)
-    },
+    **{f"v_cvt_f32_ubyte{n}": Spec("f32: u32", lambda a, n=n: number((a >> (8 * n)) & 0xFF)) for n in range(4)},
 }
 
 

@@ -65,9 +65,7 @@ def median(fmt: Format):
     def choose(a, b, c):
         nan = is_nan(a, fmt) | is_nan(b, fmt) | is_nan(c, fmt)
         top = decode(most(most(a, b), c), fmt)
-        inner = np.where(
-            top == decode(a, fmt), most(b, c), np.where(top == decode(b, fmt), most(a, c), most(a, b))
-        )
+        inner = np.where(top == decode(a, fmt), most(b, c), np.where(top == decode(b, fmt), most(a, c), most(a, b)))
         return np.where(nan, least(least(a, b), c), inner)
 
     return choose

@@ -60,9 +60,7 @@ def first_sign_change(value, width: int = 32) -> np.ndarray:
 
 
 def popcount(value) -> np.ndarray:
-    return sum(
-        ((value >> value.dtype.type(i)) & value.dtype.type(1)).astype(U32) for i in range(value.itemsize * 8)
-    )
+    return sum(((value >> value.dtype.type(i)) & value.dtype.type(1)).astype(U32) for i in range(value.itemsize * 8))
 
 
 def reverse(value, width: int = 32) -> np.ndarray:
