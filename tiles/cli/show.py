@@ -1,0 +1,56 @@
+"""`warpwave show`: what a kernel becomes for a target."""
+
+from __future__ import annotations
+
+import argparse
+
+from warpwave.tiles.cli.check import parse_constant
+from warpwave.tiles.cli.command import AGREE, Functions
+from warpwave.tiles.cli.loading import load_kernel
+from warpwave.tiles.errors import TileValueError, UnsupportedError
+from warpwave.tiles.runtime.compiled import Compiled
+from warpwave.tiles.runtime.kernel import Kernel
+from warpwave.tiles.runtime.spec import spec
+
+VIEWS = ("ir", "source", "asm", "explain")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("kernel", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument(
+        "specs", nargs="*", metavar="ARG", help="bf16[512,256], f32[?,64], i32 or none; by default the first sample"
+    )
+    parser.add_argument("--target", default="reference")
+    parser.add_argument("--const", action="append", default=[], metavar="NAME=VALUE", help="a compile-time constant")
+    view = parser.add_mutually_exclusive_group()
+    for name in VIEWS:
+        view.add_argument(f"--{name}", dest="view", action="store_const", const=name)
+    parser.set_defaults(view="ir")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the view that is asked for."""
+    compiled = _compile(load_kernel(args.kernel), args)
+    print(_view(compiled, args.view).rstrip())
+    return AGREE
+
+
+def _compile(kernel: Kernel, args: argparse.Namespace) -> Compiled:
+    constants = dict(parse_constant(text) for text in args.const)
+    if args.specs:
+        return kernel.compile(*map(spec, args.specs), target=args.target, **constants)
+    samples = kernel.sample_inputs()
+    if not samples:
+        raise TileValueError(f"kernel {kernel.name} yields no sample inputs")
+    return kernel.compile(target=args.target, **{**samples[0], **constants})
+
+
+def _view(compiled: Compiled, view: str) -> str:
+    text = compiled.explain() if view == "explain" else str(getattr(compiled, view))
+    if not text.strip():
+        raise UnsupportedError(f"{compiled.target} has no {view}", hint="see --ir or --explain")
+    return text
+
+
+COMMAND = Functions("print what a kernel becomes: IR, source, assembly, or why", add_arguments, run)
