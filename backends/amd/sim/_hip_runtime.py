@@ -31,9 +31,7 @@ class HipRuntime:
         return bytes(self.library.warpwaveSimLastReport()).decode()
 
 
-def hip_runtime(
-    target: str = "gfx950", devices: int = 1, *, relax: Iterable[str] = (), seed: int = 0
-) -> HipRuntime:
+def hip_runtime(target: str = "gfx950", devices: int = 1, *, relax: Iterable[str] = (), seed: int = 0) -> HipRuntime:
     """Make the simulator this process's HIP runtime.
 
     To be called before `hip` is first used: a library named libamdhip64.so that is already loaded is what

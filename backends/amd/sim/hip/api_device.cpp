@@ -200,6 +200,8 @@ HIP_API warpwaveSimConfigure(const char* target, int devices, const char* llvm, 
     const Chip* chip = find_chip(target ? target : "");
     require(chip != nullptr, kInvalidValue, "the simulated targets are gfx942 and gfx950");
     require(devices > 0 && devices <= 16, kInvalidValue, "between 1 and 16 devices");
+    const bool same = settings().chip == chip && settings().devices == devices;
+    require(same || !devices_in_use(), kInvalidValue, "the simulated devices are in use; choose them before");
     for (const std::string& name : split(relax)) amdsim::check_from_name(name);
     settings() = {chip, devices, llvm ? llvm : "", split(relax), seed};
   });

@@ -49,6 +49,16 @@ Table& table() {
   return *t;
 }
 
+struct Devices {
+  std::mutex guard;
+  std::map<int, std::unique_ptr<Device>> by_index;
+};
+
+Devices& devices() {
+  static Devices* all = new Devices;
+  return *all;
+}
+
 template <class Body> void on_devices(const Allocation& a, Body&& body) {
   const int first = a.type == kDevice ? a.device : 0;
   const int last = a.type == kDevice ? a.device : settings().devices - 1;
@@ -116,13 +126,18 @@ int device_of(const void* pointer) {
 }  // namespace
 
 Device& device(int index) {
-  static std::mutex guard;
-  static auto* devices = new std::map<int, std::unique_ptr<Device>>;
   check_device(index);
-  const std::lock_guard lock(guard);
-  std::unique_ptr<Device>& d = (*devices)[index];
+  Devices& all = devices();
+  const std::lock_guard lock(all.guard);
+  std::unique_ptr<Device>& d = all.by_index[index];
   if (!d) d = std::make_unique<Device>(*find_target(settings().chip->target));
   return *d;
+}
+
+bool devices_in_use() {
+  Devices& all = devices();
+  const std::lock_guard lock(all.guard);
+  return !all.by_index.empty();
 }
 
 void* allocate(std::size_t size, MemoryType type, unsigned flags) {

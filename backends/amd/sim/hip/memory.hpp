@@ -18,6 +18,9 @@ struct Device {
 
 Device& device(int index);
 
+/// Whether any device has been used, after which its chip and the number of devices are fixed.
+bool devices_in_use();
+
 struct Allocation {
   std::uintptr_t base = 0;
   std::size_t size = 0;

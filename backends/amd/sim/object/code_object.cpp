@@ -1,6 +1,7 @@
 #include "code_object.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "bundle.hpp"
 #include "msgpack.hpp"
@@ -54,14 +55,15 @@ std::uint32_t number(const msgpack::Value& value, std::int64_t otherwise = 0) {
 
 std::vector<Argument> arguments(const msgpack::Value& described) {
   std::vector<Argument> out;
-  for (const msgpack::Value& a : described[".args"].array())
+  for (const msgpack::Value& a : described[".args"].array()) {
     out.push_back({a[".name"].text(), a[".value_kind"].text(), number(a[".offset"]), number(a[".size"])});
+    if (!is_label(out.back().kind)) throw ObjectError("an argument of " + described[".name"].text() + " has no kind");
+  }
   std::stable_sort(out.begin(), out.end(), [](const Argument& a, const Argument& b) { return a.offset < b.offset; });
   return out;
 }
 
 void describe(Kernel& kernel, const msgpack::Value& described) {
-  kernel.name = described[".name"].text(kernel.name);
   kernel.arguments = arguments(described);
   kernel.kernarg_align = number(described[".kernarg_segment_align"], 8);
   kernel.max_flat_workgroup_size = number(described[".max_flat_workgroup_size"], 1024);
@@ -91,6 +93,7 @@ std::vector<Kernel> kernels(const elf::File& file, const msgpack::Value& meta) {
     if (!s.name.ends_with(".kd")) continue;
     Kernel k;
     k.name = s.name.substr(0, s.name.size() - 3);
+    if (!is_label(k.name)) throw ObjectError("a kernel's name is not one that assembly text can hold");
     k.descriptor = descriptor(at_address(file, s.address, 64));
     k.entry = s.address + static_cast<std::uint64_t>(k.descriptor.entry_offset);
     for (const msgpack::Value& described : meta["amdhsa.kernels"].array())
@@ -134,6 +137,11 @@ std::uint64_t CodeObject::image_size() const {
   for (const elf::Section& s : file.sections)
     if (s.allocated()) end = std::max(end, s.address + s.size);
   return end;
+}
+
+bool is_label(std::string_view name) {
+  auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '$' || c == '@'; };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
 }
 
 CodeObject read(std::vector<std::uint8_t> data, std::string_view target) {

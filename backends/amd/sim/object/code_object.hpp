@@ -42,6 +42,9 @@ struct CodeObject {
   std::uint64_t image_size() const;
 };
 
+/// Whether `name` can stand as a label in assembly text.
+bool is_label(std::string_view name);
+
 /// Reads an ELF code object, or the entry for `target` out of an offload bundle.
 CodeObject read(std::vector<std::uint8_t> data, std::string_view target = {});
 

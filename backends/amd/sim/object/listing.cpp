@@ -1,5 +1,6 @@
 #include "listing.hpp"
 
+#include <cctype>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -37,7 +38,7 @@ using Labels = std::map<std::uint64_t, std::string>;
 Labels function_labels(const CodeObject& object) {
   Labels labels;
   for (const elf::Symbol& s : object.file.symbols)
-    if (s.type == 2) labels.emplace(s.address, s.name);  // STT_FUNC
+    if (s.type == 2 && is_label(s.name)) labels.emplace(s.address, s.name);  // STT_FUNC
   for (const Kernel& k : object.kernels) labels.insert_or_assign(k.entry, k.name);
   return labels;
 }
@@ -51,6 +52,13 @@ void section_lines(const elf::Section& section, const Disassembler& tool, Labels
   }
 }
 
+/// A path as it can stand between quotes.
+std::string quotable(std::string path) {
+  for (char& c : path)
+    if (!std::isprint(static_cast<unsigned char>(c)) || c == '"') c = '?';
+  return path;
+}
+
 /// Writes `.file` and `.loc` as the source line changes.
 class Locations {
  public:
@@ -61,7 +69,7 @@ class Locations {
     if (!now || now == last_) return;
     last_ = now;
     const auto [entry, added] = files_.emplace(now->file, files_.size() + 1);
-    if (added) out << "\t.file\t" << entry->second << " \"" << now->file << "\"\n";
+    if (added) out << "\t.file\t" << entry->second << " \"" << quotable(now->file) << "\"\n";
     out << "\t.loc\t" << entry->second << ' ' << now->line << ' ' << now->column << '\n';
   }
 
@@ -87,7 +95,7 @@ void write_metadata(std::ostream& out, const Kernel& kernel) {
   out << "  - .agpr_count: " << kernel.agpr_count << "\n    .args:\n";
   for (const Argument& a : kernel.arguments) {
     out << "      - .offset: " << a.offset << "\n        .size: " << a.size << "\n        .value_kind: " << a.kind << '\n';
-    if (!a.name.empty()) out << "        .name: " << a.name << '\n';
+    if (is_label(a.name)) out << "        .name: " << a.name << '\n';
   }
   out << "    .group_segment_fixed_size: " << kernel.descriptor.group_segment
     << "\n    .kernarg_segment_align: " << kernel.kernarg_align
