@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from warpwave.tiles.reference.backend import BACKEND
 from warpwave.tiles.reference.execute import execute
+from warpwave.tiles.reference.oracle import Estimate, oracle
 
-__all__ = ["BACKEND", "execute"]
+__all__ = ["BACKEND", "Estimate", "execute", "oracle"]

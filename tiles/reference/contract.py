@@ -56,7 +56,7 @@ class Contract:
         """A constant, rounded to `dtype`."""
         return narrow(np.asarray(value, np.float64), dtype) if dtype.is_float else np.asarray(value, dtype.numpy)
 
-    def tensor(self, array: Array, dtype: DType, *, written: bool) -> ContractStorage:
+    def tensor(self, array: Array, dtype: DType) -> ContractStorage:
         """A tensor argument, accessed in place."""
         return ContractStorage(array, dtype)
 
@@ -79,9 +79,9 @@ class Contract:
         """Whether all of a bool value is true."""
         return bool(value.all())
 
-    def array(self, value: Array) -> Array:
-        """The numbers to show to a user."""
-        return value
+    def show(self, message: str, values: Sequence[Array]) -> None:
+        """Print values for the user."""
+        print(message, *(np.array2string(v) for v in values))
 
 
 def arithmetic(name: str, dtype: DType, operands: Sequence[Array]) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from warpwave.tiles.dtypes import DType
@@ -43,8 +42,8 @@ class Domain(Protocol[V]):
         """A constant, rounded to `dtype`."""
         ...
 
-    def tensor(self, array: npt.NDArray[Any], dtype: DType, *, written: bool) -> Storage[V]:
-        """A tensor argument; `written` if the kernel stores to it."""
+    def tensor(self, array: npt.NDArray[Any], dtype: DType) -> Storage[V]:
+        """A tensor argument."""
         ...
 
     def buffer(self, shape: tuple[int, ...], dtype: DType) -> Storage[V]:
@@ -63,9 +62,6 @@ class Domain(Protocol[V]):
         """Whether all of a bool value is true, to decide how `op` goes on."""
         ...
 
-    def array(self, value: V) -> npt.NDArray[Any]:
-        """The numbers to show to a user."""
+    def show(self, message: str, values: Sequence[V]) -> None:
+        """Print values for the user."""
         ...
-
-
-Number = bool | int | float | np.generic

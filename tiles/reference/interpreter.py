@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -46,10 +45,8 @@ class Interpreter(Generic[V]):
         argument = arguments[name]
         if not isinstance(value.type, TensorType):
             return self.domain.scalar(np.asarray(argument).item(), value.tile.dtype)
-        written = name in self.kernel.outputs
-        _check_tensor(name, argument, value.type, written)
-        assert isinstance(argument, np.ndarray)
-        self.tensors[name] = self.domain.tensor(argument, value.type.dtype, written=written)
+        array = _tensor_argument(name, argument, value.type, written=name in self.kernel.outputs)
+        self.tensors[name] = self.domain.tensor(array, value.type.dtype)
         return self.tensors[name]
 
     # -- launch ---------------------------------------------------------------------------------------
@@ -190,8 +187,7 @@ class Interpreter(Generic[V]):
     # -- debugging ------------------------------------------------------------------------------------
 
     def _print(self, op: Op, operands: list[Any]) -> list[Any]:
-        shown = [np.array2string(self.domain.array(v)) for v in operands]
-        builtins.print(f"{self._place()} {op.attrs['message']}", *shown)
+        self.domain.show(f"{self._place()} {op.attrs['message']}", operands)
         return []
 
     def _check(self, op: Op, operands: list[Any]) -> list[Any]:
@@ -230,10 +226,11 @@ def _params(kernel: Kernel, arguments: Mapping[str, Argument]) -> Iterator[tuple
     return zip(kernel.param_names, kernel.params, strict=True)
 
 
-def _check_tensor(name: str, argument: Argument, expected: TensorType, written: bool) -> None:
+def _tensor_argument(name: str, argument: Argument, expected: TensorType, *, written: bool) -> Array:
     if not isinstance(argument, np.ndarray):
         raise TileTypeError(f"argument {name} must be a NumPy array, got {type(argument).__name__}")
     if argument.dtype != expected.dtype.numpy or argument.ndim != expected.rank:
         raise TileTypeError(f"argument {name} must be {expected}, got {argument.dtype}, {argument.ndim}d")
     if written and not argument.flags.writeable:
         raise TileValueError(f"argument {name} is written by the kernel but is read-only")
+    return argument
