@@ -27,6 +27,9 @@ def assert_rotated(y, x, cos, sin, interleaved):
     assert_close(y, plain.rotate(x, cos, sin, interleaved), 2 * U * np.maximum(np.abs(size), np.abs(other)))
 
 
+SHAPES = [(1, 1, 1, 2), (2, 3, 33, 40), (1, 4, 64, 64), (1, 8, 31, 128), (2, 5, 7, 6)]
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 class TestBothConventions:
     @pytest.mark.parametrize(

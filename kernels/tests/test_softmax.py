@@ -20,7 +20,7 @@ def rows(x, out, **constants):
 
 
 def assert_softmax(y, x):
-    """exp2's argument is rounded three times and exp2 itself is good to 3 ulp; probabilities below f32's range may vanish."""
+    """exp2's argument is rounded three times, exp2 is good to 3 ulp, and what is below f32's range may vanish."""
     exact = plain.softmax(x)
     with np.errstate(invalid="ignore", divide="ignore"):
         exponent = np.nan_to_num(np.abs(np.log2(exact)), nan=0, posinf=0)
