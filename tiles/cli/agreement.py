@@ -15,13 +15,16 @@ from warpwave.tiles.runtime.arrays import Array, borrow
 from warpwave.tiles.runtime.kernel import Kernel
 
 Wide = npt.NDArray[np.float64]
+Expected = Mapping[str, tuple[Wide, Wide]]  # per output its value and the bound that a correct target keeps
 
 
 @dataclass(frozen=True)
 class Agreement:
     """How one output compares. `error`, `bound`, `got` and `want` are of the worst element, at `index`.
 
-    The worst element is the one whose error is the largest fraction (`ratio`) of its own bound.
+    The worst element is the one whose error is the largest fraction (`ratio`) of its own bound. `unknown`
+    counts elements about which the oracle can say nothing; `constant` says that it expects one value
+    everywhere, which shows little.
     """
 
     output: str
@@ -35,6 +38,7 @@ class Agreement:
     bound: float
     ratio: float
     max_error: float
+    unknown: int
     constant: bool
 
     def as_json(self) -> dict[str, Any]:
@@ -46,13 +50,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The oracle's answer: per output its value and the bound that a correct target keeps."""
-
-    values: Mapping[str, tuple[Wide, Wide]]
 
 
 def widen(array: npt.NDArray[Any]) -> Wide:
@@ -74,7 +71,7 @@ def expect(kernel: Kernel, arguments: Mapping[str, Any], constants: Mapping[str,
     """What the oracle says for these arguments, which stay as they are."""
     compiled = kernel.compile(**arguments, **constants, target="reference")
     present = {n: _host(arguments[n]) for n in compiled.ir.param_names if n in arguments}
-    return Expected(oracle(compiled.ir, present))
+    return {name: (e.value, e.bound) for name, e in oracle(compiled.ir, present).items()}
 
 
 def _host(value: Any) -> Any:
@@ -96,7 +93,7 @@ def compare(output: str, got: npt.NDArray[Any], value: Wide, bound: Wide) -> Agr
     """Element by element |got - value| <= bound; NaN agrees with NaN, an infinity with itself."""
     wide, limit = widen(got), np.broadcast_to(bound, value.shape)
     if not wide.size:
-        return Agreement(output, True, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False)
+        return Agreement(output, True, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0, False)
     error, ratio = _errors(wide, value, limit)
     worst = np.unravel_index(int(np.argmax(ratio)), wide.shape)
     beyond = int((ratio > 1).sum())
@@ -112,6 +109,7 @@ def compare(output: str, got: npt.NDArray[Any], value: Wide, bound: Wide) -> Agr
         bound=float(limit[worst]),
         ratio=float(ratio[worst]),
         max_error=float(error.max()),
+        unknown=int(np.isinf(limit).sum()),
         constant=wide.size > 1 and len(np.unique(value)) == 1,
     )
 
@@ -128,4 +126,4 @@ def _errors(got: Wide, value: Wide, bound: Wide) -> tuple[Wide, Wide]:
 
 def compare_all(results: Mapping[str, Any], expected: Expected) -> list[Agreement]:
     """Every output that the oracle knows."""
-    return [compare(name, results[name], value, bound) for name, (value, bound) in expected.values.items()]
+    return [compare(name, results[name], value, bound) for name, (value, bound) in expected.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import importlib.util
@@ -57,3 +58,14 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise TileValueError(f"cannot import {name}: {error}", hint="a file is given as FILE.py:NAME") from error
+
+
+def parse_constant(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; a value that is no Python literal is text."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise TileValueError(f"--const {text!r} is not NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

@@ -12,13 +12,14 @@ from warpwave.tiles.cli.command import ERROR, Command
 from warpwave.tiles.errors import TileError
 
 GROUP = "warpwave.commands"
+DESCRIPTION = "One tile kernel source for GPUs of several vendors, and proof that they agree."
 BUILT_IN = ("check", "show", "targets", "doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status is the command's, 2 for errors."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(prog="warpwave", description=__doc_line())
+    parser = argparse.ArgumentParser(prog="warpwave", description=DESCRIPTION)
     commands = _commands(arguments)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in commands.items():
@@ -32,10 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0
-
-
-def __doc_line() -> str:
-    return "One tile kernel source for GPUs of several vendors, and proof that they agree."
 
 
 def _commands(arguments: Sequence[str]) -> Mapping[str, Command]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from warpwave.tiles.cli.check import parse_constant
 from warpwave.tiles.cli.command import AGREE, Functions
-from warpwave.tiles.cli.loading import load_kernel
+from warpwave.tiles.cli.loading import load_kernel, parse_constant
 from warpwave.tiles.errors import TileValueError, UnsupportedError
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.kernel import Kernel
