@@ -42,7 +42,7 @@ def exponential(a: gl[f32], c: gl[f32]):
 
 @ww.kernel
 def halves(a: gl, c: gl):
-    ww.store(c, (0, 0), ww.load(a, (0, 0), rt[a.dtype, 4, 4]))
+    ww.store(c, (0, 0), ww.load(a, (0, 0), rt[a.dtype, 4, 4]) * 2)
 
 
 if __name__ == "__main__":
@@ -88,7 +88,7 @@ def test_the_toy_runs_a_kernel_and_refuses_what_it_cannot(environment):
     assert done.returncode == 0, done.stderr
     assert "the toy has no op 'exp'" in done.stdout
     assert "ww.exp(ww.load(a, (0, 0), rt[f32, 4, 4]))" in done.stdout
-    assert "the toy has no f16, which 'load' needs here" in done.stdout
+    assert "the toy has no f16, which 'constant' needs here" in done.stdout
 
 
 def test_warpwave_targets_lists_it_with_its_owner(environment):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from warpwave.tiles.reference import oracle
 from warpwave.tiles.runtime.arrays import Array, borrow
 from warpwave.tiles.runtime.kernel import Kernel
+from warpwave.tiles.runtime.signature import REQUIRED
 
 Wide = npt.NDArray[np.float64]
 Expected = Mapping[str, tuple[Wide, Wide]]  # per output its value and the bound that a correct target keeps
@@ -57,6 +58,12 @@ def widen(array: npt.NDArray[Any]) -> Wide:
     return np.asarray(array).astype(np.float64)
 
 
+def with_defaults(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the defaults of those that are not given."""
+    defaults = {p.name: p.default for p in kernel.signature.params if p.default is not REQUIRED}
+    return {**defaults, **arguments}
+
+
 def fill_outputs(arguments: Mapping[str, Any], outputs: list[str], inputs: list[str]) -> dict[str, Any]:
     """The arguments, with what the kernel only writes set to NaN or -1, so that unwritten elements show."""
     filled = dict(arguments)
@@ -93,7 +100,7 @@ def compare(output: str, got: npt.NDArray[Any], value: Wide, bound: Wide) -> Agr
     """Element by element |got - value| <= bound; NaN agrees with NaN, an infinity with itself."""
     wide, limit = widen(got), np.broadcast_to(bound, value.shape)
     if not wide.size:
-        return Agreement(output, True, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0, False)
+        return Agreement(output, True, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, False)
     error, ratio = _errors(wide, value, limit)
     worst = np.unravel_index(int(np.argmax(ratio)), wide.shape)
     beyond = int((ratio > 1).sum())

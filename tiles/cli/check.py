@@ -14,14 +14,16 @@ from warpwave.tiles.cli.agreement import Agreement, Expected
 from warpwave.tiles.cli.command import AGREE, DISAGREE, ERROR, Functions
 from warpwave.tiles.cli.console import console, escape, print_json, print_table, progress
 from warpwave.tiles.cli.loading import load_kernel, load_object, parse_constant
+from warpwave.tiles.dtypes import BY_NUMPY, f32
 from warpwave.tiles.errors import TileError, TileValueError
 from warpwave.tiles.runtime import registry
 from warpwave.tiles.runtime.kernel import Kernel
 from warpwave.tiles.runtime.spec import ArraySpec, ScalarSpec, spec
 
 USER = "--reference"
-# What a float64 expression of the user's may differ from the oracle beyond the oracle's own bound.
-USER_TOLERANCE = 1e-9
+# The oracle follows the kernel's own roundings, the user's float64 expression has none. So it may differ by some
+# units in the last place of the narrowest float format among the arguments, relative to the typical output.
+USER_ROUNDINGS = 8
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPR",
         help="what the kernel should give: an expression of its float64 arguments such as 'a @ b.T', or FILE.py:FUNC",
     )
+    parser.add_argument(
+        "--rtol",
+        type=float,
+        help="of --reference; by default 8 roundings of the narrowest float format among the arguments",
+    )
     parser.add_argument("--targets", help="comma-separated; by default all that can run here")
     parser.add_argument("--const", action="append", default=[], metavar="NAME=VALUE", help="a compile-time constant")
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
@@ -92,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     reports: list[tuple[Case, list[Result]]] = []
     with progress(len(cases), quiet=args.json) as bar:
         for case in cases:
-            reports.append((case, list(check_case(kernel, case, targets, args.reference))))
+            reports.append((case, list(check_case(kernel, case, targets, args.reference, args.rtol))))
             bar.advance(bar.task_ids[0])
     status = worst_status([r for _, results in reports for r in results])
     if args.json:
@@ -144,13 +151,16 @@ def _targets(given: str | None) -> list[str]:
     return here
 
 
-def check_case(kernel: Kernel, case: Case, targets: list[str], reference: str | None = None) -> Iterator[Result]:
+def check_case(
+    kernel: Kernel, case: Case, targets: list[str], reference: str | None = None, rtol: float | None = None
+) -> Iterator[Result]:
     """Results of the user's reference, if there is one, and of every target, against the oracle."""
     compiled = kernel.compile(**case.arguments, **case.constants, target="reference")
-    arguments = agreement.fill_outputs(case.arguments, compiled.ir.outputs, compiled.ir.inputs)
+    given = agreement.with_defaults(kernel, case.arguments)
+    arguments = agreement.fill_outputs(given, compiled.ir.outputs, compiled.ir.inputs)
     expected = agreement.expect(kernel, arguments, case.constants)
     if reference:
-        yield _check_user(reference, case, arguments, expected)
+        yield _check_user(reference, case, arguments, expected, rtol)
     for target in targets:
         yield _check_target(kernel, case, target, arguments, expected)
 
@@ -168,7 +178,9 @@ def _check_target(kernel: Kernel, case: Case, target: str, arguments: Mapping[st
     return Result(target, agreement.compare_all(results, expected), seconds)
 
 
-def _check_user(reference: str, case: Case, arguments: Mapping[str, Any], expected: Expected) -> Result:
+def _check_user(
+    reference: str, case: Case, arguments: Mapping[str, Any], expected: Expected, rtol: float | None
+) -> Result:
     wide = {n: _wide(a) for n, a in arguments.items()}
     try:
         if _names_a_function(reference):
@@ -177,7 +189,14 @@ def _check_user(reference: str, case: Case, arguments: Mapping[str, Any], expect
             answer = eval(reference, {"np": np, "numpy": np}, {**case.constants, **wide})
     except Exception as error:  # any mistake in the user's own code
         return Result(USER, problem=f"{type(error).__name__} in {reference!r}: {error}")
-    return _compare_user(answer, expected)
+    return _compare_user(answer, expected, user_tolerance(arguments) if rtol is None else rtol)
+
+
+def user_tolerance(arguments: Mapping[str, Any]) -> float:
+    """The relative tolerance of a user's expression."""
+    floats = [BY_NUMPY[a.dtype] for a in arguments.values() if isinstance(a, np.ndarray)]
+    fraction_bits = [dtype.mantissa for dtype in floats if dtype.is_float]
+    return float(USER_ROUNDINGS * 2.0 ** -(min(fraction_bits, default=f32.mantissa) + 1))
 
 
 def _names_a_function(reference: str) -> bool:
@@ -190,7 +209,7 @@ def _wide(value: Any) -> Any:
     return agreement.widen(value) if is_float else value
 
 
-def _compare_user(answer: Any, expected: Expected) -> Result:
+def _compare_user(answer: Any, expected: Expected, rtol: float) -> Result:
     names = list(expected)
     answers = (
         answer
@@ -205,7 +224,8 @@ def _compare_user(answer: Any, expected: Expected) -> Result:
         got = np.asarray(answers[name], np.float64)
         if got.shape != value.shape:
             return Result(USER, problem=f"it gives shape {list(got.shape)} for {name}, which is {list(value.shape)}")
-        slack = USER_TOLERANCE * np.nan_to_num(np.abs(value), posinf=0.0)
+        finite = np.where(np.isfinite(value), np.abs(value), 0.0)
+        slack = rtol * (finite + np.sqrt(np.mean(finite**2)) if value.size else finite)
         outputs.append(agreement.compare(name, got, value, bound + slack))
     return Result(USER, outputs)
 

@@ -4,41 +4,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
+class _Entry(Generic[T]):
+    """One value, or none yet; `lock` is held while it is made."""
+
+    __slots__ = ("lock", "values")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.values: list[T] = []
+
+
 class OnceCache(Generic[T]):
-    """Keeps what `make` returned for each key; a failure is not kept, so the next caller tries again."""
+    """Keeps what `make` returned for each key while it is valid; a failure is not kept."""
 
     def __init__(self, is_valid: Callable[[T], bool]) -> None:
         self._is_valid = is_valid
-        self._lock = threading.Lock()
-        self._entries: dict[Hashable, Future[T]] = {}
+        self._entries: dict[Hashable, _Entry[T]] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The valid entry of `key`, made by this call, or waited for if another thread is making it."""
         entry = self._entries.get(key)
-        if entry is not None and entry.done() and self._is_valid(entry.result()):
-            return entry.result()
-        mine: Future[T] = Future()
-        with self._lock:
-            current = self._entries.get(key)
-            stale = current is None or (current is entry and current.done())
-            if stale:
-                self._entries[key] = mine
-        if not stale and current is not None:
-            return current.result()
-        return self._fill(key, mine, make)
-
-    def _fill(self, key: Hashable, entry: Future[T], make: Callable[[], T]) -> T:
-        try:
-            entry.set_result(make())
-        except BaseException as error:
-            with self._lock:
-                self._entries.pop(key, None)
-            entry.set_exception(error)
-            raise
-        return entry.result()
+        if entry is None:
+            entry = self._entries.setdefault(key, _Entry())
+        values = entry.values
+        if values and self._is_valid(values[0]):
+            return values[0]
+        with entry.lock:
+            if not entry.values or not self._is_valid(entry.values[0]):
+                entry.values = [make()]
+            return entry.values[0]

@@ -6,10 +6,13 @@ import difflib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from warpwave.tiles.errors import TileError, TileTypeError, TileValueError, UnsupportedError
 from warpwave.tiles.runtime.backend import Backend, Target
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "warpwave.backends"
 SIMULATED = ":sim"
@@ -45,6 +48,8 @@ def _load() -> dict[str, Plugin]:
 
 
 def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # slow to import, and needed only when a kernel is launched
+
     return entry_points(group=GROUP)
 
 
