@@ -50,7 +50,8 @@ class Bounded:
     def radius(self) -> Array:
         """Largest distance from the value: 0 where certain, inf where a limit is infinite."""
         value, low, high = (x.astype(np.float64) for x in (self.value, self.low, self.high))
-        return np.where(self.unsure, np.maximum(high - value, value - low), 0.0)
+        with np.errstate(invalid="ignore"):  # an infinity minus itself, where the other limit or certainty decides
+            return np.where(self.unsure, np.fmax(high - value, value - low), 0.0)
 
     @property
     def magnitude(self) -> Array:
