@@ -77,8 +77,7 @@ def load_all() -> list[Driver]:
     """All drivers; importing the modules registers them."""
     from . import _drivers_corpus, _drivers_own
 
-    assert _drivers_corpus and _drivers_own
-    return DRIVERS
+    return [d for d in DRIVERS if d.run.__module__ in (_drivers_corpus.__name__, _drivers_own.__name__)]
 
 
 def run_driver(item: Driver, target: str, program, seed: int = 0, data_seed: int = 0, **options) -> list[str]:

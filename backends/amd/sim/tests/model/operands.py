@@ -100,8 +100,7 @@ def read_lanes(machine, name: str, kind: str) -> np.ndarray:
 
 def _read_wide(machine, bank, name: str) -> np.ndarray:
     if name in ("vcc", "exec") or name[0] == "s":
-        value = machine.read_s64(name)
-        return value
+        return machine.read_s64(name)
     first = int(re.search(r"\d+", name)[0])
     return bank[first].astype(np.uint64) | (bank[first + 1].astype(np.uint64) << np.uint64(32))
 

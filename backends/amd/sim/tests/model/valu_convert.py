@@ -64,13 +64,14 @@ def put_byte(value, position, old):
     return (old & ~(np.uint32(0xFF) << shift)) | (byte << shift)
 
 
+SMALL_FORMATS = {"fp8": E4M3, "bf8": E5M2, "fp6": E2M3, "bf6": E3M2, "fp4": E2M1}
+
+
 class Small:
     """One 4, 6 or 8-bit format on a target: its code table and its overflow rule."""
 
-    FORMATS = {"fp8": E4M3, "bf8": E5M2, "fp6": E2M3, "bf6": E3M2, "fp4": E2M1}
-
     def __init__(self, target: str, name: str) -> None:
-        self.name, self.format = name, self.FORMATS[name]
+        self.name, self.format = name, SMALL_FORMATS[name]
         self.values = bits.small_formats(target)[name]
         self.fnuz = target == "gfx942"
         self.infinite = name == "bf8" and not self.fnuz
