@@ -15,3 +15,11 @@ def execute(kernel: Kernel, arguments: Mapping[str, Argument], *, block_order: B
     `block_order` turns the list of all block coordinates into the order in which they run, e.g. `reversed`.
     """
     Interpreter(kernel, Contract(), arguments).run(block_order)
+
+
+def launch_grid(kernel: Kernel, arguments: Mapping[str, Argument]) -> tuple[int, ...]:
+    """Sizes of the grid for these arguments (`Extents` stands for a tensor), after checking launch conditions.
+
+    () for a kernel of one block. CheckFailed, at the user's line, if a `ww.check` before the grid is false.
+    """
+    return Interpreter(kernel, Contract(), arguments).launch_grid()

@@ -18,8 +18,17 @@ from warpwave.tiles.types import TensorType
 
 Array = npt.NDArray[Any]
 Coordinates = tuple[int, ...]
-Argument = Array | bool | int | float
 BlockOrder = Callable[[list[Coordinates]], Iterable[Sequence[int]]]
+
+
+@dataclass(frozen=True)
+class Extents:
+    """A tensor of which only the extents are known: enough for what runs before the grid."""
+
+    shape: tuple[int, ...]
+
+
+Argument = Array | bool | int | float | Extents
 
 
 @dataclass
@@ -45,6 +54,8 @@ class Interpreter(Generic[V]):
         argument = arguments[name]
         if not isinstance(value.type, TensorType):
             return self.domain.scalar(np.asarray(argument).item(), value.tile.dtype)
+        if isinstance(argument, Extents):
+            return argument
         array = _tensor_argument(name, argument, value.type, written=name in self.kernel.outputs)
         self.tensors[name] = self.domain.tensor(array, value.type.dtype)
         return self.tensors[name]
@@ -54,21 +65,24 @@ class Interpreter(Generic[V]):
     def run(self, block_order: BlockOrder | None = None) -> None:
         """Execute all blocks, by default in row-major order of the grid."""
         with np.errstate(all="ignore"):
-            sizes = self._grid_sizes()
+            sizes = self.launch_grid()
             blocks: Iterable[Sequence[int]] = np.ndindex(*sizes)
             if block_order is not None:
                 blocks = block_order(list(np.ndindex(*sizes)))
             for block in blocks:
                 self._run_block(tuple(int(i) for i in block))
 
-    def _grid_sizes(self) -> Coordinates:
-        """The grid, from the ops before it, which are arithmetic on arguments; () for a kernel of one block."""
+    def launch_grid(self) -> Coordinates:
+        """The grid, from the ops before it; () for a kernel of one block.
+
+        Those are arithmetic on arguments, and checks: the launch conditions, which hold for all blocks at once.
+        """
         grid = next((op for op in self.kernel.body.ops if op.name == "grid"), None)
         if grid is None:
             return ()
         self.env = dict(self.parameters)
         for op in self.kernel.body.ops[: self.kernel.body.ops.index(grid)]:
-            if all(v in self.env for v in op.operands) and OPS[op.name].effect == "none":
+            if all(v in self.env for v in op.operands) and (OPS[op.name].effect == "none" or op.name == "check"):
                 self._op(op)
         sizes = tuple(self.domain.integer(self.env[v], grid) for v in grid.operands)
         if min(sizes) < 0:
