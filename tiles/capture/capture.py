@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from warpwave.tiles.capture.dependencies import Dependency
+from warpwave.tiles.capture.expressions import EXPRESSIONS
 from warpwave.tiles.capture.interpreter import Interpreter
 from warpwave.tiles.capture.scope import Frame
-from warpwave.tiles.capture.source import declared_outer, local_names, parse
+from warpwave.tiles.capture.source import names_of, parse
+from warpwave.tiles.capture.statements import STATEMENTS
 from warpwave.tiles.errors import CaptureError
 from warpwave.tiles.ir import Block, Builder, Kernel, Value, verify
 from warpwave.tiles.language import context
@@ -39,27 +41,19 @@ def capture(function: types.FunctionType, params: Mapping[str, Type | None], con
     source = parse(function)
     arguments = {n: Value(t, n) for n, t in params.items() if t is not None}
     body = Block(list(arguments.values()))
-    interpreter = Interpreter(Builder(body))
+    interpreter = Interpreter(Builder(body), STATEMENTS, EXPRESSIONS)
+    for name, value in constants.items():
+        interpreter.dependencies.constant(name, value)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    node = source.node
-    statements = node.body if isinstance(node.body, list) else []
-    frame = Frame(
-        source,
-        local_names(node),
-        function.__globals__,
-        cells,
-        outer_names=frozenset(declared_outer(statements)),
-        vars={**constants, **{n: _handle(n, arguments.get(n)) for n in params}},
-    )
+    variables = {**constants, **{n: _handle(n, arguments.get(n)) for n in params}}
+    frame = Frame(source, names_of(source.node), function.__globals__, cells, vars=variables)
     with context.capturing(interpreter.builder), interpreter.entering(frame):
-        flow = interpreter.run(statements)
-        if flow.value is not None:
-            raise CaptureError(
-                f"kernel {function.__name__} returns a value",
-                loc=interpreter.loc(node),
-                hint="a kernel writes its results with ww.store",
-            )
-        loc = interpreter.loc(node)
+        flow = interpreter.run(source.body)
+        loc = interpreter.loc(source.node)
+    if flow.value is not None:
+        raise CaptureError(
+            f"kernel {function.__name__} returns a value", loc=loc, hint="a kernel writes its results with ww.store"
+        )
     kernel = Kernel(function.__name__, list(arguments), dict(constants), body, loc)
     verify(kernel)
     canonicalise(kernel)

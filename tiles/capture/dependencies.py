@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from warpwave.tiles.errors import CaptureError
 
@@ -22,7 +25,7 @@ class Dependency:
         """Whether reading it now gives what capture saw."""
         try:
             return bool(freeze(self.read()) == self.frozen)
-        except (KeyError, ValueError, AttributeError):
+        except Exception:  # reading may run a property's code: whatever fails now is not what capture saw
             return False
 
 
@@ -52,14 +55,25 @@ class Dependencies:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a Python object, such as a module's constant or a configuration's field."""
-        return self._record(owner, name, lambda: getattr(owner, name), getattr(owner, name))
+        value = getattr(owner, name)
+        if isinstance(owner, types.ModuleType) and _is_language(owner.__name__):
+            return value
+        return self._record(owner, name, lambda: getattr(owner, name), value)
+
+    def function(self, function: types.FunctionType) -> None:
+        """A helper: its code and defaults."""
+        self._record(function, "()", lambda: _function_parts(function), _function_parts(function))
+
+    def constant(self, name: str, value: Any) -> None:
+        """A compile-time constant of the kernel, which its caller owns."""
+        self._watch(Dependency(name, lambda: value, freeze(value)), value)
 
     def check_unchanged(self) -> None:
-        """CaptureError if kernel code changed a list, dict or set that lives outside the kernel."""
+        """CaptureError if kernel code changed a list, dict, set or array that lives outside the kernel."""
         for dependency in self._watched:
             if not dependency.unchanged():
                 raise CaptureError(
-                    f"{dependency.name!r} lives outside the kernel and was changed by kernel code",
+                    f"{dependency.name!r} lives outside the kernel or in an object, and was changed by kernel code",
                     hint="a kernel is captured once and run many times: copy it first, or build a new one",
                 )
 
@@ -68,25 +82,68 @@ class Dependencies:
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
             self._seen[key] = Dependency(name, read, freeze(value))
-            if isinstance(value, list | dict | set):
-                self._watched.append(self._seen[key])
+            self._watch(self._seen[key], value)
         return value
+
+    def _watch(self, dependency: Dependency, value: Any) -> None:
+        if _is_mutable(value):
+            self._watched.append(dependency)
+
+
+def _is_language(module: str) -> bool:
+    return module == "warpwave" or module.startswith("warpwave.tiles")
+
+
+def _function_parts(function: types.FunctionType) -> tuple[Any, ...]:
+    return function.__code__, function.__defaults__, function.__kwdefaults__
+
+
+def _is_mutable(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(_is_mutable(v) for v in value)
+    return isinstance(value, list | dict | set | bytearray | collections.deque | np.ndarray)
+
+
+# -- comparing values ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """Compares as the object itself, and keeps it alive, since an id may come again."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 def freeze(value: Any) -> Any:
     """A comparable picture of a value: contents of containers, code of functions, identity of the rest."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _freeze_array(np.asarray(value))
     if isinstance(value, float):
         return ("float", value.hex() if value == value else "nan")
-    if isinstance(value, bool | int | str | bytes | None):
-        return (type(value).__name__, value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, bool | int | str | bytes | bytearray | None):
+        return (type(value).__name__, bytes(value) if isinstance(value, bytearray) else value)
+    if isinstance(value, list | tuple | collections.deque):
         return (type(value).__name__, tuple(freeze(v) for v in value))
     if isinstance(value, dict):
         return ("dict", tuple((freeze(k), freeze(v)) for k, v in value.items()))
     if isinstance(value, set | frozenset):
         return ("set", frozenset(freeze(v) for v in value))
-    if isinstance(value, types.MethodType | types.BuiltinMethodType):
-        return ("method", value.__name__)
+    if isinstance(value, types.MethodType):
+        return ("method", Identity(value.__self__), Identity(value.__func__))
+    if isinstance(value, types.BuiltinMethodType):
+        return ("method", Identity(value.__self__), value.__name__)
     if isinstance(value, types.FunctionType):
-        return ("function", id(value), id(value.__code__), freeze(value.__defaults__))
-    return ("object", id(value))
+        return ("function", Identity(value), *(freeze(p) for p in _function_parts(value)))
+    return ("object", Identity(value))
+
+
+def _freeze_array(array: np.ndarray[Any, Any]) -> Any:
+    if array.dtype.hasobject:
+        return ("array", array.dtype.str, array.shape, freeze(array.tolist()))
+    return ("array", array.dtype.str, array.shape, array.tobytes())

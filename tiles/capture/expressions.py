@@ -7,11 +7,12 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from warpwave.tiles.capture import targets
 from warpwave.tiles.capture.calls import call, make_function
-from warpwave.tiles.capture.interpreter import Handler, Interpreter
+from warpwave.tiles.capture.interpreter import ExpressionHandler, Interpreter
 from warpwave.tiles.capture.regions import run_if_expression
-from warpwave.tiles.capture.scope import Frame, InterpretedFunction
-from warpwave.tiles.capture.source import Source
+from warpwave.tiles.capture.scope import Frame, InterpretedFunction, InterpretedGenerator
+from warpwave.tiles.capture.source import Names, Source, may_have_effects
 from warpwave.tiles.dtypes import bool_
 from warpwave.tiles.errors import CaptureError
 from warpwave.tiles.language import elementwise
@@ -46,9 +47,13 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 
+# -- truth --------------------------------------------------------------------------------------------
+
 
 def truth(x: Any) -> Any:
     """Python's truth of a value: a bool now, or a run-time bool scalar."""
+    if isinstance(x, Tensor | Buffer):
+        raise CaptureError(f"the truth of {x!r} is ambiguous", hint="test for an absent tensor with `is not None`")
     if not isinstance(x, Tile):
         return bool(x)
     if x.shape:
@@ -57,6 +62,48 @@ def truth(x: Any) -> Any:
             hint="reduce it to a scalar, or choose elements with ww.where",
         )
     return x if x.dtype == bool_ else elementwise.ne(x, 0)
+
+
+def test(ip: Interpreter, node: ast.expr) -> Any:
+    """The truth of an expression where only that matters, so that the operands of and/or need no common type."""
+    with ip.located(node):
+        if isinstance(node, ast.BoolOp):
+            return _short_circuit(ip, node, node.values, test)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return _not(ip, node)
+        value = ip.eval(node)
+        ip.mark(node)
+        return truth(value)
+
+
+def _not(ip: Interpreter, node: ast.UnaryOp) -> Any:
+    known = test(ip, node.operand)
+    ip.mark(node)
+    return elementwise.invert(known) if isinstance(known, Tile) else not known
+
+
+def _boolean(ip: Interpreter, node: ast.BoolOp) -> Any:
+    """`a and b`, `a or b`: the value of one operand, the second evaluated only if it decides."""
+    return _short_circuit(ip, node, node.values, Interpreter.eval)
+
+
+def _short_circuit(
+    ip: Interpreter, node: ast.BoolOp, operands: list[ast.expr], value_of: Callable[[Interpreter, ast.expr], Any]
+) -> Any:
+    first = value_of(ip, operands[0])
+    if len(operands) == 1:
+        return first
+    is_and = isinstance(node.op, ast.And)
+    ip.mark(node)
+    decided = truth(first)
+    if not isinstance(decided, Tile):
+        return _short_circuit(ip, node, operands[1:], value_of) if decided == is_and else first
+    rest = lambda: _short_circuit(ip, node, operands[1:], value_of)  # noqa: E731
+    keep = lambda: first  # noqa: E731
+    return run_if_expression(ip, decided, *((rest, keep) if is_and else (keep, rest)))
+
+
+# -- operators ----------------------------------------------------------------------------------------
 
 
 def _constant(_: Interpreter, node: ast.Constant) -> Any:
@@ -75,75 +122,86 @@ def _binary(ip: Interpreter, node: ast.BinOp) -> Any:
     return BINARY[type(node.op)](left, right)
 
 
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
 def _unary(ip: Interpreter, node: ast.UnaryOp) -> Any:
+    if isinstance(node.op, ast.Not):
+        return _not(ip, node)
     value = ip.eval(node.operand)
     ip.mark(node)
-    if isinstance(node.op, ast.Not):
-        known = truth(value)
-        return elementwise.invert(known) if isinstance(known, Tile) else not known
-    functions: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-        ast.USub: operator.neg,
-        ast.UAdd: operator.pos,
-        ast.Invert: operator.invert,
-    }
-    return functions[type(node.op)](value)
-
-
-def _boolean(ip: Interpreter, node: ast.BoolOp) -> Any:
-    """`a and b`, `a or b`: the value of one operand, the second evaluated only if it decides."""
-    return _short_circuit(ip, node, node.values)
-
-
-def _short_circuit(ip: Interpreter, node: ast.BoolOp, operands: list[ast.expr]) -> Any:
-    first = ip.eval(operands[0])
-    if len(operands) == 1:
-        return first
-    is_and = isinstance(node.op, ast.And)
-    ip.mark(node)
-    decided = truth(first)
-    if not isinstance(decided, Tile):
-        return _short_circuit(ip, node, operands[1:]) if decided == is_and else first
-    rest = lambda: _short_circuit(ip, node, operands[1:])  # noqa: E731
-    keep = lambda: first  # noqa: E731
-    return run_if_expression(ip, decided, *((rest, keep) if is_and else (keep, rest)))
+    return _UNARY[type(node.op)](value)
 
 
 def _compare(ip: Interpreter, node: ast.Compare) -> Any:
-    left, result = ip.eval(node.left), None
-    for op, comparator in zip(node.ops, node.comparators, strict=True):
-        right = ip.eval(comparator)
-        ip.mark(node)
-        part = COMPARE[type(op)](left, right)
-        result = part if result is None else _chain(result, part)
-        if not isinstance(result, Tile) and not result:
-            return result
-        left = right
-    return result
+    return _compare_from(ip, node, ip.eval(node.left), 0)
 
 
-def _chain(a: Any, b: Any) -> Any:
-    if isinstance(a, Tile):
-        return a if b is True else elementwise.bit_and(a, b)
-    return b
+def _compare_from(ip: Interpreter, node: ast.Compare, left: Any, position: int) -> Any:
+    """`left op a op b ...` from the comparison at `position` on; each operand is evaluated once, if reached."""
+    right = ip.eval(node.comparators[position])
+    ip.mark(node)
+    part = _compare_once(ip, node.ops[position], left, right)
+    if position + 1 == len(node.ops):
+        return part
+
+    def rest() -> Any:
+        return _compare_from(ip, node, right, position + 1)
+
+    if not isinstance(part, Tile):
+        return rest() if part else part
+    if not part.shape and may_have_effects(node.comparators[position + 1]):
+        return run_if_expression(ip, part, rest, lambda: part)
+    following = rest()
+    return part if following is True else elementwise.bit_and(part, following)
+
+
+def _compare_once(ip: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    if isinstance(op, ast.Is | ast.IsNot):
+        _check_identity(ip, left, right)
+    return COMPARE[type(op)](left, right)
+
+
+def _check_identity(ip: Interpreter, left: Any, right: Any) -> None:
+    """Identity is known unless run-time control flow chooses the object, or a run-time number is compared."""
+    pair = (left, right)
+    tiles = [isinstance(x, Tile) for x in pair]
+    numbers = any(tiles) and all(is_tile or elementwise.is_number(x) for x, is_tile in zip(pair, tiles, strict=True))
+    if numbers or any(ip.joined.holds(x) for x in pair):
+        raise CaptureError(
+            "`is` between run-time values has no defined answer", hint="compare values with ==; `is None` is fine"
+        )
 
 
 def _if_expression(ip: Interpreter, node: ast.IfExp) -> Any:
-    test = truth(ip.eval(node.test))
-    if not isinstance(test, Tile):
-        return ip.eval(node.body if test else node.orelse)
-    return run_if_expression(ip, test, lambda: ip.eval(node.body), lambda: ip.eval(node.orelse))
+    known = test(ip, node.test)
+    if not isinstance(known, Tile):
+        return ip.eval(node.body if known else node.orelse)
+    return run_if_expression(ip, known, lambda: ip.eval(node.body), lambda: ip.eval(node.orelse))
+
+
+# -- access and construction --------------------------------------------------------------------------
 
 
 def _attribute(ip: Interpreter, node: ast.Attribute) -> Any:
     owner = ip.eval(node.value)
     ip.mark(node)
+    return attribute(ip, owner, node.attr)
+
+
+def attribute(ip: Interpreter, owner: Any, name: str) -> Any:
+    """`owner.name`."""
     if isinstance(owner, Tile | Tensor | Buffer):
-        if node.attr.startswith("_") or not hasattr(type(owner), node.attr):
-            raise CaptureError(f"{owner!r} has no attribute {node.attr!r}")
-        return getattr(owner, node.attr)
+        if name.startswith("_") or not hasattr(type(owner), name):
+            raise CaptureError(f"{owner!r} has no attribute {name!r}")
+        return getattr(owner, name)
     if isinstance(owner, str | list | tuple | dict | set | int | float):
-        return getattr(owner, node.attr)
-    return ip.dependencies.attribute(owner, node.attr)
+        return getattr(owner, name)
+    return ip.dependencies.attribute(owner, name)
 
 
 def _subscript(ip: Interpreter, node: ast.Subscript) -> Any:
@@ -193,7 +251,11 @@ def _call(ip: Interpreter, node: ast.Call) -> Any:
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = ip.eval(keyword.value)
-        kwargs.update(value if keyword.arg is None else {keyword.arg: value})
+        more = value if keyword.arg is None else {keyword.arg: value}
+        for name in more:
+            if name in kwargs:
+                raise CaptureError(f"keyword argument {name!r} is given twice")
+        kwargs.update(more)
     ip.mark(node)
     return call(ip, function, args, kwargs, node)
 
@@ -210,52 +272,80 @@ def _formatted(ip: Interpreter, node: ast.FormattedValue) -> str:
     value = ip.eval(node.value)
     convert: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
     spec = ip.eval(node.format_spec) if node.format_spec else ""
+    if isinstance(value, Tile):
+        str(value)  # refused there, also for !r
     return format(convert[node.conversion](value), spec)
 
 
 def _walrus(ip: Interpreter, node: ast.NamedExpr) -> Any:
     value = ip.eval(node.value)
     frame = ip.frame
-    while frame.source.name == "<comprehension>" and frame.parent is not None:
+    while frame.is_comprehension and frame.parent is not None:
         frame = frame.parent
     with ip.entering(frame):
         ip.assign(node.target.id, value)
     return value
 
 
-def _comprehension(ip: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> list[Any]:
-    targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+# -- comprehensions -----------------------------------------------------------------------------------
+
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def _comprehension(ip: Interpreter, node: Comprehension) -> Iterator[Any]:
+    """The elements, each computed when it is asked for; the first iterable is evaluated now, as in Python."""
+    bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name) and _is_store(n)}
     outer = ip.frame
-    source = Source(outer.source.node, outer.source.file, "<comprehension>", outer.source.column)
-    frame = Frame(source, frozenset(targets), outer.globals, parent=outer, call=outer.call)
-    first = ip.eval(node.generators[0].iter)
-    results: list[Any] = []
-    with ip.entering(frame):
-        _generate(ip, node, 0, first, results)
-    return results
+    source = Source(outer.source.node, outer.source.file, outer.source.name)
+    names = Names(frozenset(bound), frozenset(), frozenset())
+    frame = Frame(source, names, outer.globals, parent=outer, call=outer.call, is_comprehension=True)
+    items = _generate(ip, node, 0, iter(ip.eval(node.generators[0].iter)))
+    return _in_frame(ip, frame, items)
 
 
-def _generate(ip: Interpreter, node: Any, depth: int, iterable: Any, results: list[Any]) -> None:
-    from warpwave.tiles.capture.statements import bind_target
+def _is_store(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
+
+def _in_frame(ip: Interpreter, frame: Frame, items: Iterator[Any]) -> Iterator[Any]:
+    """`items`, with `frame` active only while one of them is computed."""
+    while True:
+        with ip.entering(frame):
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+def _generate(ip: Interpreter, node: Comprehension, depth: int, iterable: Iterator[Any]) -> Iterator[Any]:
     generator = node.generators[depth]
+    if generator.is_async:
+        raise CaptureError("async for is not supported in kernel code")
     for item in iterable:
-        bind_target(ip, generator.target, item)
-        if not all(_static_truth(ip, test) for test in generator.ifs):
+        targets.bind(ip, generator.target, item)
+        if not all(_keeps(ip, condition) for condition in generator.ifs):
             continue
         if depth + 1 < len(node.generators):
-            _generate(ip, node, depth + 1, ip.eval(node.generators[depth + 1].iter), results)
+            yield from _generate(ip, node, depth + 1, iter(ip.eval(node.generators[depth + 1].iter)))
         elif isinstance(node, ast.DictComp):
-            results.append((ip.eval(node.key), ip.eval(node.value)))
+            yield (ip.eval(node.key), ip.eval(node.value))
         else:
-            results.append(ip.eval(node.elt))
+            yield ip.eval(node.elt)
 
 
-def _static_truth(ip: Interpreter, node: ast.expr) -> bool:
-    return bool(ip.eval(node))
+def _keeps(ip: Interpreter, condition: ast.expr) -> bool:
+    known = test(ip, condition)
+    if isinstance(known, Tile):
+        with ip.located(condition):
+            raise CaptureError(
+                "a run-time condition in a comprehension would make its length unknown",
+                hint="choose values with ww.where or `a if condition else b`",
+            )
+    return bool(known)
 
 
-EXPRESSIONS: dict[type[ast.expr], Handler] = {
+EXPRESSIONS: dict[type[ast.expr], ExpressionHandler] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.BinOp: _binary,
@@ -275,8 +365,8 @@ EXPRESSIONS: dict[type[ast.expr], Handler] = {
     ast.JoinedStr: _format,
     ast.FormattedValue: _formatted,
     ast.NamedExpr: _walrus,
-    ast.ListComp: _comprehension,
+    ast.ListComp: lambda ip, node: list(_comprehension(ip, node)),
     ast.SetComp: lambda ip, node: set(_comprehension(ip, node)),
-    ast.GeneratorExp: lambda ip, node: iter(_comprehension(ip, node)),
+    ast.GeneratorExp: lambda ip, node: InterpretedGenerator(_comprehension(ip, node)),
     ast.DictComp: lambda ip, node: dict(_comprehension(ip, node)),
 }

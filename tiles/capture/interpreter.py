@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from warpwave.tiles.capture.dependencies import Dependencies
-from warpwave.tiles.capture.scope import (
-    UNBOUND,
-    Frame,
-    Poison,
-    unbound_error,
-    undefined_error,
-)
+from warpwave.tiles.capture.scope import UNBOUND, Frame, Poison
+from warpwave.tiles.capture.state import Joined, Snapshot
 from warpwave.tiles.errors import CaptureError, Loc, TileError
 from warpwave.tiles.ir import Block, Builder
 from warpwave.tiles.language.handles import Tile
@@ -38,15 +33,26 @@ class Flow:
 
 NEXT = Flow("next")
 
+ExpressionHandler = Callable[["Interpreter", Any], Any]
+StatementHandler = Callable[["Interpreter", Any, tuple[ast.stmt, ...]], Flow]
+
 
 class Interpreter:
-    """The state of one capture."""
+    """The state of one capture. The handlers say how each kind of syntax node is executed."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        statements: Mapping[type[ast.stmt], StatementHandler],
+        expressions: Mapping[type[ast.expr], ExpressionHandler],
+    ) -> None:
         self.builder = builder
+        self.statements = statements
+        self.expressions = expressions
         self.frames: list[Frame] = []
         self.dependencies = Dependencies()
-        self.region_depth = 0
+        self.joined = Joined()
+        self.regions: list[Snapshot] = []
 
     @property
     def frame(self) -> Frame:
@@ -58,11 +64,10 @@ class Interpreter:
     def loc(self, node: ast.AST) -> Loc:
         """Where `node` stands, with the calls that led there."""
         source = self.frame.source
-        line, end_line = getattr(node, "lineno", source.node.lineno), getattr(node, "end_lineno", None)
-        start = getattr(node, "col_offset", 0) + source.column
-        end = getattr(node, "end_col_offset", None)
-        end_column = end + source.column if end is not None and end_line == line else None
-        return Loc(source.file, line, start, end_column, source.name, self.frame.call)
+        place: Any = node if hasattr(node, "lineno") else source.node
+        ends_here = place.end_lineno == place.lineno and not isinstance(place, ast.FunctionDef)
+        end_column = place.end_col_offset if ends_here else None
+        return Loc(source.file, place.lineno, place.col_offset, end_column, source.name, self.frame.call)
 
     @contextmanager
     def located(self, node: ast.AST) -> Iterator[None]:
@@ -86,13 +91,13 @@ class Interpreter:
 
     def eval(self, node: ast.expr) -> Any:
         """The value of an expression."""
-        from warpwave.tiles.capture.expressions import EXPRESSIONS
-
         try:
-            handler = EXPRESSIONS.get(type(node))
+            handler = self.expressions.get(type(node))
             if handler is None:
-                raise CaptureError(f"{_describe(node)} is not supported in kernel code")
+                raise unsupported(node)
             value = handler(self, node)
+            if isinstance(value, Poison):
+                raise value.error("this item")
         except Exception as error:  # not `located`: a context manager for each node doubles the time of capture
             self._raise_located(error, node)
         if not isinstance(node, ast.Name | ast.Constant):
@@ -105,20 +110,24 @@ class Interpreter:
 
     def run(self, body: list[ast.stmt], after: tuple[ast.stmt, ...] = ()) -> Flow:
         """Execute statements; `after` are those that follow in the enclosing blocks of the function."""
-        from warpwave.tiles.capture.statements import STATEMENTS, if_with_return
-
         for position, statement in enumerate(body):
-            rest = (*body[position + 1 :], *after)
             with self.located(statement):
                 self.mark(statement)
-                handler = STATEMENTS.get(type(statement))
+                handler = self.statements.get(type(statement))
                 if handler is None:
-                    raise CaptureError(f"{_describe(statement)} is not supported in kernel code")
-                flow = if_with_return(self, statement, rest) or handler(self, statement)
-                self.dependencies.check_unchanged()
+                    raise unsupported(statement)
+                flow = handler(self, statement, (*body[position + 1 :], *after))
+                self._check_state()
             if flow is not NEXT:
                 return flow
         return NEXT
+
+    def _check_state(self) -> None:
+        """Refuse a change that cannot be honoured at the statement that made it."""
+        self.dependencies.check_unchanged()
+        self.joined.check()
+        if self.regions:
+            self.regions[-1].check_shapes()
 
     # -- names ----------------------------------------------------------------------------------------
 
@@ -129,35 +138,42 @@ class Interpreter:
             return self._lookup_outside(name)
         value = owner.vars.get(name, UNBOUND)
         if value is UNBOUND:
-            raise unbound_error(name)
+            hint = "if an earlier iteration assigns it, assign it before the run-time loop" if self.regions else None
+            raise CaptureError(f"local variable {name!r} is used before it is assigned", hint=hint)
         if isinstance(value, Poison):
-            raise CaptureError(f"variable {name!r} {value.reason}", hint=value.hint)
+            raise value.error(f"variable {name!r}")
         return value
 
     def _lookup_outside(self, name: str) -> Any:
-        root = self.frame.root()
-        if name in root.cells:
-            return self.dependencies.cell(name, root.cells[name])
-        if name in root.globals:
-            return self.dependencies.item(name, root.globals)
+        frame = self.frame
+        cell = frame.cell(name)
+        if cell is not None:
+            return self.dependencies.cell(name, cell)
+        if name in frame.globals:
+            return self.dependencies.item(name, frame.globals)
         if hasattr(builtins, name):
             return getattr(builtins, name)
-        raise undefined_error(name)
+        raise CaptureError(f"name {name!r} is not defined")
 
     def assign(self, name: str, value: Any) -> None:
         """Bind a name by Python's rules."""
-        frame = self.frame
-        if name in frame.outer_names:
-            owner = frame.parent.owner(name) if frame.parent else None
-            if owner is None:
-                raise CaptureError(
-                    f"kernel code cannot rebind {name!r}, which lives outside the kernel",
-                    hint="return the value instead, or make it a local variable",
-                )
-            frame = owner
+        frame = self.binding_frame(name)
         if isinstance(value, Tile) and value.value.name is None:
             value.value.name = name
         frame.vars[name] = value
+
+    def binding_frame(self, name: str) -> Frame:
+        """The frame in which this function may bind `name`."""
+        frame = self.frame
+        if name in frame.names.local:
+            return frame
+        owner = frame.owner(name)
+        if owner is None:
+            raise CaptureError(
+                f"kernel code cannot rebind {name!r}, which lives outside the kernel",
+                hint="return the value instead, or make it a local variable",
+            )
+        return owner
 
     @contextmanager
     def entering(self, frame: Frame) -> Iterator[Frame]:
@@ -171,33 +187,35 @@ class Interpreter:
             self.frames.pop()
 
     @contextmanager
-    def region(self, block: Block) -> Iterator[Block]:
-        """Append to a region of run-time control flow."""
-        self.region_depth += 1
+    def region(self, block: Block, snapshot: Snapshot) -> Iterator[Block]:
+        """Append to a region of run-time control flow, which started with the state of `snapshot`."""
+        self.regions.append(snapshot)
         try:
             with self.builder.inside(block):
                 yield block
         finally:
-            self.region_depth -= 1
+            self.regions.pop()
 
 
-Handler = Callable[[Interpreter, Any], Any]
+def unsupported(node: ast.AST) -> CaptureError:
+    """The refusal of a construct that kernels do not have."""
+    word, hint = _UNSUPPORTED.get(type(node), (type(node).__name__, None))
+    return CaptureError(f"{word} is not supported in kernel code", hint=hint)
 
 
-def _describe(node: ast.AST) -> str:
-    words = {
-        ast.Try: "try",
-        ast.With: "with",
-        ast.ClassDef: "a class definition",
-        ast.Import: "import",
-        ast.ImportFrom: "import",
-        ast.Match: "match",
-        ast.Await: "await",
-        ast.Yield: "yield",
-        ast.YieldFrom: "yield from",
-        ast.AsyncFor: "async for",
-        ast.AsyncWith: "async with",
-        ast.AsyncFunctionDef: "an async function",
-        ast.Global: "global",
-    }
-    return words.get(type(node), type(node).__name__)
+_YIELD = "return a tuple or list instead"
+_ASYNC = "a kernel is one plain function; loads in ww.pipeline run ahead by themselves"
+_UNSUPPORTED: dict[type[ast.AST], tuple[str, str | None]] = {
+    ast.Try: ("try", "nothing is raised at run time; test the condition with if, or use ww.check"),
+    ast.With: ("with", "call functions, or use plain if and for"),
+    ast.ClassDef: ("a class definition", "define the class outside the kernel"),
+    ast.Import: ("import", "import at the top of the module"),
+    ast.ImportFrom: ("import", "import at the top of the module"),
+    ast.Match: ("match", "use if and elif"),
+    ast.Await: ("await", _ASYNC),
+    ast.AsyncFor: ("async for", _ASYNC),
+    ast.AsyncWith: ("async with", _ASYNC),
+    ast.AsyncFunctionDef: ("an async function", _ASYNC),
+    ast.Yield: ("yield", _YIELD),
+    ast.YieldFrom: ("yield from", _YIELD),
+}

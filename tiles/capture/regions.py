@@ -7,21 +7,37 @@ changes is ever kept at its first value.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpwave.tiles.capture.interpreter import Interpreter
-from warpwave.tiles.capture.merge import Merger, Mismatch, Shape, bring_to, rebuild
+from warpwave.tiles.capture.merge import Merger, Mismatch, Shape, bring_to, has_tile, leaves_of, rebuild
 from warpwave.tiles.capture.scope import UNBOUND, Poison
 from warpwave.tiles.capture.state import Slot, Snapshot
 from warpwave.tiles.dtypes import i32
 from warpwave.tiles.errors import CaptureError
 from warpwave.tiles.ir import Block, Value
 from warpwave.tiles.language.control import RuntimeRange
+from warpwave.tiles.language.elementwise import as_tile
 from warpwave.tiles.language.handles import Tile
 from warpwave.tiles.types import TileType, scalar
+
+
+def _note_joined(ip: Interpreter, merger: Merger, memo: dict[int, Any]) -> None:
+    """Refuse later changes of merged lists whose originals are still in reach, by another name or another pair."""
+    if not merger.containers:
+        return
+    reachable = Snapshot(ip.frames)
+    uses = Counter(id(x) for a, b, _ in merger.containers for x in (a, b))
+    for a, b, shape in merger.containers:
+        if any(uses[id(x)] > 1 or reachable.holds(x) for x in (a, b)):
+            for container in (memo.get(id(shape)), a, b):
+                if container is not None:
+                    ip.joined.add(container)
+
 
 # -- branches -----------------------------------------------------------------------------------------
 
@@ -49,8 +65,13 @@ def run_if(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Cal
     results = ip.builder.emit("if", [condition.value], regions, types=tuple(merger.types))
     leaves = [Tile(v) for v in results]
     memo: dict[int, Any] = {}
-    _assign(snapshot, shapes, poisons, leaves, memo)
-    return rebuild(result_shape, leaves, memo)
+    for slot, shape in shapes.items():
+        snapshot.assign(slot, rebuild(shape, leaves, memo))
+    for slot, poison in poisons.items():
+        snapshot.assign(slot, poison)
+    result = rebuild(result_shape, leaves, memo)
+    _note_joined(ip, merger, memo)
+    return result
 
 
 def run_if_expression(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
@@ -70,7 +91,7 @@ class _Branch:
 
 def _trace_branch(ip: Interpreter, snapshot: Snapshot, body: Callable[[], Any]) -> _Branch:
     block = Block()
-    with ip.region(block):
+    with ip.region(block, snapshot):
         result = body()
         return _Branch(block, result, {slot: snapshot.current(slot) for slot in snapshot.changes()})
 
@@ -83,26 +104,26 @@ def _merge_slots(
     for slot in dict.fromkeys([*first.values, *second.values]):
         before = snapshot.before(slot)
         a, b = first.values.get(slot, before), second.values.get(slot, before)
-        if a is UNBOUND or b is UNBOUND:
-            poisons[slot] = Poison("is assigned in only one branch of a run-time if", "assign it before the if as well")
-            continue
-        if isinstance(a, Poison) or isinstance(b, Poison):
+        if a is UNBOUND and b is UNBOUND:
+            shapes[slot] = Shape("static", static=UNBOUND)
+        elif a is UNBOUND or b is UNBOUND:
+            poisons[slot] = Poison(
+                "has a value in only one branch of a run-time if", "assign it before the if, or in both branches"
+            )
+        elif isinstance(a, Poison) or isinstance(b, Poison):
             poisons[slot] = a if isinstance(a, Poison) else b
-            continue
-        try:
-            shapes[slot] = merger.merge(a, b)
-        except Mismatch as mismatch:
-            poisons[slot] = Poison(f"differs after a run-time if: {mismatch}", "give both branches one type")
+        else:
+            try:
+                shapes[slot] = _try_merge(merger, a, b)
+            except Mismatch as mismatch:
+                poisons[slot] = Poison(f"differs after a run-time if: {mismatch}", "give both branches one type")
     return shapes, poisons
 
 
-def _assign(
-    snapshot: Snapshot, shapes: dict[Slot, Shape], poisons: dict[Slot, Poison], leaves: list[Tile], memo: dict[int, Any]
-) -> None:
-    for slot, shape in shapes.items():
-        snapshot.assign(slot, rebuild(shape, leaves, memo))
-    for slot, poison in poisons.items():
-        snapshot.assign(slot, poison)
+def _try_merge(merger: Merger, a: Any, b: Any) -> Shape:
+    """Merge, leaving no leaves behind if it fails half-way."""
+    Merger(merger.in_loop).merge(a, b)
+    return merger.merge(a, b)
 
 
 # -- loops --------------------------------------------------------------------------------------------
@@ -113,11 +134,14 @@ class _Plan:
     """The assumption that a loop is traced under.
 
     `carried` maps a slot to the value that decides its type together with the initial one; `local` slots
-    have no defined value when an iteration starts.
+    have no defined value when an iteration starts. `tried` are the types that were assumed before, `aliased`
+    the slots that once were corrected for sharing a list with another slot.
     """
 
     carried: dict[Slot, Any] = field(default_factory=dict)
     local: dict[Slot, Poison] = field(default_factory=dict)
+    tried: dict[Slot, list[Any]] = field(default_factory=dict)
+    aliased: set[Slot] = field(default_factory=set)
 
 
 @dataclass
@@ -134,14 +158,16 @@ class _Carry:
     def block_args(self) -> list[Value]:
         return [Value(t) for t in self.types]
 
-    def enter(self, snapshot: Snapshot, args: list[Value]) -> None:
+    def enter(self, ip: Interpreter, snapshot: Snapshot, values: list[Value]) -> None:
+        """Bind the carried variables to these leaves."""
         memo: dict[int, Any] = {}
-        leaves = [Tile(v) for v in args]
+        leaves = [Tile(v) for v in values]
         for slot, shape in self.shapes.items():
             value = rebuild(shape, leaves, memo)
             if isinstance(value, Tile) and isinstance(slot.key, str):
-                value.value.name = slot.key
+                value.value.name = value.value.name or slot.key
             snapshot.assign(slot, value)
+        _note_joined(ip, self.merger, memo)
 
     def inits(self) -> list[Value]:
         return [bring_to(p[0], t).value for p, t in zip(self.merger.pairs, self.types, strict=True)]
@@ -154,8 +180,8 @@ def run_for(ip: Interpreter, range_: RuntimeRange, target: str, body: Callable[[
     def trace(carry: _Carry, snapshot: Snapshot) -> list[Block]:
         counter = Value(scalar(i32), target)
         block = Block([counter, *carry.block_args()])
-        carry.enter(snapshot, block.args[1:])
-        with ip.region(block):
+        carry.enter(ip, snapshot, block.args[1:])
+        with ip.region(block, snapshot):
             ip.assign(target, Tile(counter))
             body()
         return [block]
@@ -168,21 +194,21 @@ def run_for(ip: Interpreter, range_: RuntimeRange, target: str, body: Callable[[
     _run_loop(ip, [target, *hint], trace, emit, target)
 
 
-def run_while(ip: Interpreter, test: Callable[[], Tile], body: Callable[[], None], hint: Iterable[str]) -> None:
+def run_while(ip: Interpreter, test: Callable[[], Any], body: Callable[[], None], hint: Iterable[str]) -> None:
     """A run-time while loop."""
     loc = ip.builder.loc
 
     def trace(carry: _Carry, snapshot: Snapshot) -> list[Block]:
         before, after = Block(carry.block_args()), Block(carry.block_args())
-        carry.enter(snapshot, before.args)
+        carry.enter(ip, snapshot, before.args)
         entry = Snapshot(ip.frames)
-        with ip.region(before):
-            condition = test()
+        with ip.region(before, entry):
+            condition = as_tile(test())
             if entry.changes():
                 raise CaptureError("the condition of a run-time while changes a variable", hint="change it in the body")
             ip.builder.emit("condition", [condition.value, *before.args])
-        carry.enter(snapshot, after.args)
-        with ip.region(after):
+        carry.enter(ip, snapshot, after.args)
+        with ip.region(after, snapshot):
             body()
         return [before, after]
 
@@ -200,6 +226,7 @@ def _run_loop(
     emit: Callable[[_Carry, list[Block]], list[Value]],
     target: str | None,
 ) -> None:
+    loc = ip.builder.loc
     snapshot = Snapshot(ip.frames)
     counter = Slot(id(ip.frame), target) if target else None
     plan = _first_plan(ip, snapshot, hint, counter)
@@ -213,6 +240,7 @@ def _run_loop(
         if _plan_holds(snapshot, plan, carry, finals):
             break
         snapshot.restore()
+    ip.builder.loc = loc
     _finish(ip, blocks[-1], carry, finals)
     snapshot.restore()
     results = [Tile(v) for v in emit(carry, blocks)]
@@ -220,6 +248,7 @@ def _run_loop(
     for slot, shape in carry.shapes.items():
         snapshot.assign(slot, rebuild(shape, results, memo))
     _poison_locals(snapshot, plan, carry, finals, counter)
+    _note_joined(ip, carry.merger, memo)
 
 
 def _first_plan(ip: Interpreter, snapshot: Snapshot, hint: Iterable[str], counter: Slot | None) -> _Plan:
@@ -229,22 +258,16 @@ def _first_plan(ip: Interpreter, snapshot: Snapshot, hint: Iterable[str], counte
         owner = ip.frame.owner(name)
         slot = Slot(id(owner), name)
         value = owner.vars.get(name, UNBOUND) if owner else UNBOUND
-        if slot == counter or not _has_tile(value):
+        if slot == counter or isinstance(value, Poison) or not has_tile(value):
             continue
         with suppress(Mismatch):
-            Merger().merge(value, value)
+            Merger(in_loop=True).merge(value, value)
             plan.carried[slot] = value
     return plan
 
 
-def _has_tile(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return any(_has_tile(v) for v in value)
-    return isinstance(value, Tile)
-
-
 def _make_carry(snapshot: Snapshot, plan: _Plan) -> _Carry:
-    merger = Merger()
+    merger = Merger(in_loop=True)
     shapes = {slot: merger.merge(snapshot.before(slot), other) for slot, other in plan.carried.items()}
     return _Carry(merger, shapes)
 
@@ -260,33 +283,51 @@ def _plan_holds(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slo
             continue
         holds = False
         _correct(plan, slot, before, final)
-    return holds
+    return holds and _aliases_hold(snapshot, plan, carry, finals)
+
+
+def _aliases_hold(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
+    """Whether variables share lists at the end of the body just as was assumed for its start."""
+    merger = Merger(in_loop=True)
+    actual = {slot: merger.merge(snapshot.before(slot), finals[slot]) for slot in carry.shapes}
+    wrong = [slot for slot, shape in carry.shapes.items() if not shape.matches(actual[slot])]
+    for slot in wrong:
+        plan.carried[slot] = finals[slot]
+        if slot in plan.aliased:
+            plan.carried.pop(slot)
+            plan.local[slot] = Poison(
+                "shares a list with another variable in some iterations of a run-time loop", "give each its own list"
+            )
+        plan.aliased.add(slot)
+    return not wrong
 
 
 def _fits_carry(before: Any, assumed: Any, final: Any) -> bool:
     """Whether the value at the end of the body has the structure and leaf types that were assumed."""
     if isinstance(final, Poison) or final is UNBOUND:
         return False
-    expected, actual = Merger(), Merger()
+    expected, actual = Merger(in_loop=True), Merger(in_loop=True)
     try:
-        expected.merge(before, assumed)
-        actual.merge(before, final)
+        matches = expected.merge(before, assumed).matches(actual.merge(before, final))
     except Mismatch:
         return False
-    return expected.types == actual.types
+    return matches and expected.types == actual.types
 
 
 def _correct(plan: _Plan, slot: Slot, before: Any, final: Any) -> None:
-    tried = plan.carried.pop(slot, None)
+    """Carry the slot with the type that `final` asks for; local to the body if there is no such type."""
+    plan.carried.pop(slot, None)
     if isinstance(final, Poison):
         plan.local[slot] = final
         return
     try:
         if final is UNBOUND:
             raise Mismatch("it is deleted in the body")
-        Merger().merge(before, final)
-        if tried is not None and not _widens(before, tried, final):
+        merger = Merger(in_loop=True)
+        asked = (merger.merge(before, final), merger.types)
+        if any(asked[0].matches(shape) and asked[1] == types for shape, types in plan.tried.get(slot, ())):
             raise Mismatch("its type changes from one iteration to the next")
+        plan.tried.setdefault(slot, []).append(asked)
         plan.carried[slot] = final
     except Mismatch as mismatch:
         plan.local[slot] = Poison(
@@ -295,34 +336,14 @@ def _correct(plan: _Plan, slot: Slot, before: Any, final: Any) -> None:
         )
 
 
-def _widens(before: Any, tried: Any, final: Any) -> bool:
-    """A retry is worth it only if the assumed type came from a number that the body's value overrides."""
-    old, new = Merger(), Merger()
-    old.merge(before, tried)
-    new.merge(before, final)
-    return old.types != new.types
-
-
 def _finish(ip: Interpreter, block: Block, carry: _Carry, finals: dict[Slot, Any]) -> None:
     """End the body with the next iteration's values."""
     ends: dict[int, Any] = {}
     for slot, shape in carry.shapes.items():
-        _collect(shape, finals[slot], ends)
+        ends.update(leaves_of(shape, finals[slot]))
     with ip.builder.inside(block):
         leaves = [bring_to(ends[i], t).value for i, t in enumerate(carry.types)]
         ip.builder.emit("yield", leaves)
-
-
-def _collect(shape: Shape, value: Any, ends: dict[int, Any]) -> None:
-    """The leaves of `value` by their index in `shape`."""
-    if shape.kind == "leaf":
-        ends[shape.leaf] = value
-    elif shape.kind == "dict":
-        for key, item in zip(shape.keys, shape.items, strict=True):
-            _collect(item, value[key], ends)
-    elif shape.kind != "static":
-        for item, part in zip(shape.items, value, strict=True):
-            _collect(item, part, ends)
 
 
 def _poison_locals(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
-from warpwave.tiles.capture.source import Source
+from warpwave.tiles.capture.source import Names, Source
 from warpwave.tiles.errors import CaptureError, Loc
 
 
@@ -24,12 +23,22 @@ class _Unbound:
 UNBOUND = _Unbound()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Poison:
-    """Stands for a variable whose value is not known after run-time control flow; reading it is an error."""
+    """Stands for a value that is not known after run-time control flow; using it in any way is an error."""
 
     reason: str
     hint: str | None = None
+
+    def error(self, what: str) -> CaptureError:
+        """The error for a use."""
+        return CaptureError(f"{what} {self.reason}", hint=self.hint)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise self.error("an item of a list, tuple or dict")
+
+    __bool__ = __iter__ = __len__ = __call__ = __str__ = __format__ = __eq__ = __lt__ = __gt__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(eq=False)
@@ -37,14 +46,14 @@ class Frame:
     """One active function: its local variables and where its other names come from."""
 
     source: Source
-    local_names: frozenset[str]
+    names: Names
     globals: dict[str, Any]
     cells: dict[str, types.CellType] = field(default_factory=dict)
     parent: Frame | None = None
-    outer_names: frozenset[str] = frozenset()
     vars: dict[str, Any] = field(default_factory=dict)
     call: Loc | None = None
     loops: int = 0
+    is_comprehension: bool = False
 
     @contextmanager
     def in_loop(self) -> Iterator[None]:
@@ -56,33 +65,22 @@ class Frame:
             self.loops -= 1
 
     def owner(self, name: str) -> Frame | None:
-        """The frame of this chain that holds `name` as a local, or None."""
+        """The frame of this chain that holds `name` as a local; None if it lives outside the kernel."""
         frame: Frame | None = self
-        while frame is not None:
-            if name in frame.local_names:
+        while frame is not None and name not in frame.names.global_:
+            if name in frame.names.local:
                 return frame
             frame = frame.parent
         return None
 
-    def root(self) -> Frame:
-        """The outermost enclosing frame, which knows the real closure."""
+    def cell(self, name: str) -> types.CellType | None:
+        """The variable of the real closure around the kernel or helper that `name` means, or None."""
         frame = self
-        while frame.parent is not None:
+        while name not in frame.names.global_:
+            if frame.parent is None:
+                return frame.cells.get(name)
             frame = frame.parent
-        return frame
-
-
-def unbound_error(name: str) -> CaptureError:
-    """What Python would raise as UnboundLocalError."""
-    return CaptureError(f"local variable {name!r} is used before it is assigned")
-
-
-def undefined_error(name: str) -> CaptureError:
-    """What Python would raise as NameError."""
-    hint = None
-    if hasattr(builtins, name):
-        hint = f"{name} is a Python built-in that was deleted"
-    return CaptureError(f"name {name!r} is not defined", hint=hint)
+        return None
 
 
 @dataclass(eq=False)
@@ -97,3 +95,18 @@ class InterpretedFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Lets native code (map, sorted's key) call it."""
         return self.invoke(self, args, kwargs)
+
+
+@dataclass(eq=False)
+class InterpretedGenerator:
+    """A generator expression: as lazy as Python's, and it knows how far it has got."""
+
+    items: Iterator[Any]
+    steps: int = 0
+
+    def __iter__(self) -> InterpretedGenerator:
+        return self
+
+    def __next__(self) -> Any:
+        self.steps += 1
+        return next(self.items)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import textwrap
+import linecache
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from warpwave.tiles.errors import CaptureError
 
@@ -17,60 +18,128 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed function. Lines in `node` are those of `file`; `column` is what dedenting removed."""
+    """A parsed function. Lines and columns in `node` are those of `file`."""
 
     node: FunctionNode
     file: str
     name: str
-    column: int
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements; for a lambda, a return of its expression."""
+        if isinstance(self.node, ast.FunctionDef):
+            return self.node.body
+        return [_lambda_return(self.node)]
 
 
 @functools.lru_cache(maxsize=1024)
-def parse_code(code: types.CodeType, name: str) -> Source | None:
-    """The source of a plain `def` function, or None where Python keeps none (built-ins, exec, lambdas)."""
-    try:
-        lines, first = inspect.getsourcelines(code)
-    except (OSError, TypeError):
-        return None
-    text = "".join(lines)
-    dedented = textwrap.dedent(text)
-    try:
-        tree = ast.parse(dedented)
-    except SyntaxError:
-        return None
-    node = tree.body[0] if tree.body else None
-    if not isinstance(node, ast.FunctionDef):
-        return None
-    column = len(lines[0]) - len(dedented.splitlines(keepends=True)[0])
-    ast.increment_lineno(node, first - 1)
-    return Source(node, code.co_filename, name, column)
+def _lambda_return(node: ast.Lambda) -> ast.stmt:
+    return ast.copy_location(ast.Return(node.body), node.body)
 
 
-def parse(fn: types.FunctionType) -> Source:
+# -- from code to source ------------------------------------------------------------------------------
+
+
+def parse(function: types.FunctionType) -> Source:
     """The source of a kernel; CaptureError where there is none."""
-    source = parse_code(fn.__code__, fn.__name__)
-    if source is None:
+    source = find_source(function.__code__)
+    if source is None or not isinstance(source.node, ast.FunctionDef):
         raise CaptureError(
-            f"the source of {fn.__name__} is not available",
-            hint="a kernel is a plain `def` in a file; lambdas and exec'd text are not supported",
+            f"the source of {function.__name__} is not available",
+            hint="a kernel is a plain `def` in a file that has not changed since it was imported",
         )
     return source
 
 
-def local_names(node: FunctionNode) -> frozenset[str]:
-    """Names that Python treats as local to this function (parameters and all names it binds)."""
+def find_source(code: types.CodeType) -> Source | None:
+    """The source of a `def` or lambda; None where Python keeps none, or where it does not fit the code."""
+    return _find(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _find(code: types.CodeType, file: str) -> Source | None:
+    """`file` is part of the key because equal functions of two files are equal as code."""
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if not lines:
+        return None
+    candidates = _functions("".join(lines)).get(code.co_firstlineno, ())
+    matching = [node for node in candidates if _fits(node, code)]
+    if len(matching) > 1:
+        matching = [node for node in matching if _starts_at(node, code)]
+    if len(matching) != 1:
+        return None
+    return Source(matching[0], file, code.co_name)
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(text: str) -> dict[int, list[FunctionNode]]:
+    """The functions of a file by their first line, which is that of the first decorator."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return {}
+    found: dict[int, list[FunctionNode]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault(first, []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(node.lineno, []).append(node)
+    return found
+
+
+def _fits(node: FunctionNode, code: types.CodeType) -> bool:
+    name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
     args = node.args
-    names = {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
-    names |= {a.arg for a in (args.vararg, args.kwarg) if a}
+    names = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg] if a]
+    return name == code.co_name and tuple(names) == code.co_varnames[: len(names)]
+
+
+def _starts_at(node: FunctionNode, code: types.CodeType) -> bool:
+    """Whether the code's first column is in `node`: tells apart lambdas of one line (Python 3.11 and later)."""
+    positions: Iterable[Any] = getattr(code, "co_positions", tuple)()
+    columns = [(line, column) for line, _, column, _ in positions if line and column]
+    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    return bool(columns) and all(start <= place < end for place in columns)
+
+
+def is_standard_library(code: types.CodeType) -> bool:
+    """Whether code belongs to Python itself, installed packages excluded."""
+    file = code.co_filename
+    in_packages = "site-packages" in file or "dist-packages" in file
+    return file.startswith("<frozen ") or (file.startswith(_LIBRARY) and not in_packages)
+
+
+_LIBRARY = inspect.__file__.removesuffix("inspect.py")
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Names:
+    """How a function's own body uses names: bound here, or declared to live elsewhere."""
+
+    local: frozenset[str]
+    nonlocal_: frozenset[str]
+    global_: frozenset[str]
+
+
+@functools.lru_cache(maxsize=4096)
+def names_of(node: FunctionNode) -> Names:
+    """Python's rule: parameters and all names that the body binds are local, unless declared otherwise."""
+    args = node.args
+    local = {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg] if a}
     body = node.body if isinstance(node.body, list) else [node.body]
-    bound = assigned_names(body)
-    outer = declared_outer(body)
-    return frozenset((names | bound) - outer)
+    declared = {kind: _declared(body, kind) for kind in (ast.Nonlocal, ast.Global)}
+    local |= assigned_names(body)
+    outer = declared[ast.Nonlocal] | declared[ast.Global]
+    return Names(frozenset(local - outer), declared[ast.Nonlocal], declared[ast.Global])
 
 
-def declared_outer(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
-    """Names declared nonlocal or global in this function's own body."""
-    return {name for node in _own_nodes(body) if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names}
+def _declared(body: Iterable[ast.AST], kind: type[ast.Nonlocal] | type[ast.Global]) -> frozenset[str]:
+    return frozenset(name for node in _own_nodes(body) if isinstance(node, kind) for name in node.names)
 
 
 def assigned_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -91,9 +160,17 @@ def _collect_assigned_names(body: tuple[ast.AST, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def contains(body: list[ast.stmt], kinds: tuple[type[ast.AST], ...]) -> bool:
-    """Whether these statements hold a node of one of `kinds`, nested functions excluded."""
+# -- shape of the control flow ------------------------------------------------------------------------
+
+
+def contains(body: Iterable[ast.AST], kinds: tuple[type[ast.AST], ...]) -> bool:
+    """Whether these statements or expressions hold a node of one of `kinds`, nested functions excluded."""
     return any(isinstance(node, kinds) for node in _own_nodes(body))
+
+
+def may_have_effects(node: ast.AST) -> bool:
+    """Whether evaluating an expression may do more than give a value."""
+    return any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(node))
 
 
 def escapes_loop(body: list[ast.stmt]) -> ast.stmt | None:
@@ -110,7 +187,8 @@ def escapes_loop(body: list[ast.stmt]) -> ast.stmt | None:
 
 
 def _first_return(body: list[ast.stmt]) -> ast.stmt | None:
-    return next((n for n in _own_nodes(body) if isinstance(n, ast.Return)), None)
+    returns = [n for n in _own_nodes(body) if isinstance(n, ast.Return)]
+    return min(returns, key=lambda n: (n.lineno, n.col_offset), default=None)
 
 
 def _sub_bodies(statement: ast.stmt) -> list[tuple[list[ast.stmt], bool]]:
@@ -137,7 +215,7 @@ def _collect_own_nodes(body: tuple[ast.AST, ...]) -> tuple[ast.AST, ...]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             continue
         if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            # A comprehension has its own scope, but := inside it binds outside.
+            # A comprehension has its own scope, but := inside it binds outside, and calls in it are calls.
             found.extend(n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             continue
         stack.extend(ast.iter_child_nodes(node))

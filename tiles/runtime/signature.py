@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warpwave.tiles.capture.source import parse_code
+from warpwave.tiles.capture.source import find_source
 from warpwave.tiles.dtypes import DType, bool_, f32, i32, i64
 from warpwave.tiles.errors import CaptureError, Loc, TileTypeError, TileValueError
 from warpwave.tiles.types import GlobalSpec, TileType
@@ -55,16 +55,15 @@ class Signature:
 def place(function: types.FunctionType, parameter: str | None = None) -> Loc:
     """Where a function's `def` line, or one of its parameters, stands in the source."""
     code = function.__code__
-    source = parse_code(code, function.__name__)
+    source = find_source(code)
     if source is None:
         return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
     args = source.node.args
     nodes = [*args.posonlyargs, *args.args, *args.kwonlyargs, *(a for a in (args.vararg, args.kwarg) if a)]
     for arg in nodes:
         if arg.arg == parameter:
-            end = None if arg.end_col_offset is None else arg.end_col_offset + source.column
-            return Loc(source.file, arg.lineno, arg.col_offset + source.column, end, source.name)
-    start = source.node.col_offset + source.column
+            return Loc(source.file, arg.lineno, arg.col_offset, arg.end_col_offset, source.name)
+    start = source.node.col_offset
     return Loc(source.file, source.node.lineno, start, start + len(f"def {source.name}"), source.name)
 
 
