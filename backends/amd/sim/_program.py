@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 
 from warpwave.backends.amd.sim import _sim
 from warpwave.backends.amd.sim._code_object import find_llvm, is_code_object
+from warpwave.backends.amd.sim._errors import LoadError
+from warpwave.backends.amd.sim._metadata import KernelArgument, KernelInfo, kernels
 from warpwave.backends.amd.sim._report import Report, from_raw
 
 
@@ -34,6 +37,11 @@ class Program:
         """Names of the kernels in the module."""
         return list(self._impl.kernels)
 
+    @cached_property
+    def info(self) -> dict[str, KernelInfo]:
+        """What the module's metadata says of its kernels; hand-written code may say nothing."""
+        return kernels(self._impl.metadata)
+
     def launch(
         self,
         kernel: str,
@@ -50,12 +58,17 @@ class Program:
     ) -> Report:
         """Run `kernel` over `grid` workgroups of `block` work-items.
 
-        An array argument is a device buffer, written in place; a NumPy scalar is passed by value; an int is a
-        64-bit value. `relax` names checks to switch off. The same seed gives the same interleaving.
-        `trace` is (linear workgroup, wave): the report then holds what that wave did.
+        An array argument is a device buffer, written in place; a NumPy scalar, or the bytes of a struct, is
+        passed by value; an int takes the width that the kernel's metadata states, else 64 bits. `relax` names
+        checks to switch off. The same seed gives the same interleaving. `trace` is (linear workgroup, wave):
+        the report then holds what that wave did.
         """
-        packed = [_pack(arg, i) for i, arg in enumerate(args)]
+        info = self.info.get(kernel)
         size = _dim3(grid), _dim3(block)
+        if info:
+            _check(info, args, size[1])
+        slots = info.arguments if info else [None] * len(args)
+        packed = [_pack(arg, i, slot) for i, (arg, slot) in enumerate(zip(args, slots, strict=True))]
         raw = self._impl.launch(
             kernel,
             *size,
@@ -75,17 +88,43 @@ def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
     return full[0], full[1], full[2]
 
 
-def _pack(arg: Any, index: int) -> tuple[Any, int, bool]:
+def _check(info: KernelInfo, args: Sequence[Any], block: tuple[int, int, int]) -> None:
+    wanted = [f"{slot.kind} of {slot.size} bytes" for slot in info.arguments]
+    if len(args) != len(wanted):
+        raise LoadError(f"{info.name} takes {len(wanted)} arguments ({', '.join(wanted)}); {len(args)} given")
+    for i, (arg, slot) in enumerate(zip(args, info.arguments, strict=True)):
+        if isinstance(arg, np.ndarray) and not slot.is_pointer:
+            raise LoadError(f"argument {i} of {info.name} is {wanted[i]}; an array was given")
+    threads = block[0] * block[1] * block[2]
+    if threads > info.max_workgroup_size:
+        raise LoadError(f"{info.name} was compiled for {info.max_workgroup_size} work-items, {threads} asked for")
+
+
+def _pack(arg: Any, index: int, slot: KernelArgument | None) -> tuple[Any, int, bool]:
     """(bytes, alignment, writable) for the binding; alignment 0 marks a device buffer."""
     if isinstance(arg, np.ndarray):
         if not arg.flags.c_contiguous:
             raise TypeError(f"argument {index}: a device buffer must be C-contiguous")
         return arg.reshape(-1).view(np.uint8), 0, bool(arg.flags.writeable)
+    data = _value(arg, index, slot.size if slot else 8)
+    if slot is None:
+        return np.frombuffer(data, np.uint8), min(8, len(data)), False
+    if len(data) != slot.size:
+        raise LoadError(f"argument {index} takes {slot.size} bytes; {len(data)} given")
+    # The lowest set bit of the offset is an alignment that leads there from the end of the argument before.
+    return np.frombuffer(data, np.uint8), slot.offset & -slot.offset or 1, False
+
+
+def _value(arg: Any, index: int, size: int) -> bytes:
+    if isinstance(arg, bytes):
+        return arg
     if isinstance(arg, int) and not isinstance(arg, bool):
-        arg = np.int64(arg)
+        if not -(1 << 8 * size - 1) <= arg < 1 << 8 * size:
+            raise LoadError(f"argument {index}: {arg} does not fit {size} bytes")
+        return arg.to_bytes(size, "little", signed=arg < 0)
     if not isinstance(arg, np.generic):
         raise TypeError(f"argument {index}: pass a NumPy array or scalar, not {type(arg).__name__}")
-    return np.frombuffer(arg.tobytes(), np.uint8), min(8, arg.dtype.itemsize), False
+    return arg.tobytes()
 
 
 def load(source: str | bytes | os.PathLike[str], target: str = "") -> Program:

@@ -59,6 +59,7 @@ class PyProgram {
   }
 
   std::string target() const { return std::string(program_->target->name); }
+  std::string metadata() const { return program_->metadata; }
   std::vector<std::string> kernels() const {
     std::vector<std::string> names;
     for (const auto& [name, kernel] : program_->kernels) names.push_back(name);
@@ -149,6 +150,7 @@ PYBIND11_MODULE(_sim, m) {
                   })
       .def("launch", &PyProgram::launch)
       .def_property_readonly("target", &PyProgram::target)
+      .def_property_readonly("metadata", &PyProgram::metadata)
       .def_property_readonly("kernels", &PyProgram::kernels);
   arith::bind_arith(m);
   m.def("disassemble", [](const py::bytes& data, const std::string& target, const std::string& llvm) {

@@ -20,6 +20,7 @@ OK, VIOLATION, USAGE = 0, 1, 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
+    parser.usage = "%(prog)s FILE [ARG ...] [options]"
     parser.epilog = GRAMMAR
     parser.add_argument("file", type=Path, help="LLVM assembly (.s), or a code object")
     parser.add_argument("args", nargs="*", metavar="ARG", help="kernel arguments, in order (see below)")
