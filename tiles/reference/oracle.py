@@ -44,8 +44,8 @@ class Estimate:
 
     def agrees(self, actual: Array) -> Array:
         """Which elements of a result are as the contract allows."""
-        got = np.asarray(actual).astype(np.float64)
         with np.errstate(invalid="ignore"):
+            got = np.asarray(actual).astype(np.float64)
             near = np.abs(got - self.value) <= self.bound
         same = (got == self.value) | (np.isnan(got) & np.isnan(self.value))
         return np.asarray(near | same | np.isinf(self.bound))
