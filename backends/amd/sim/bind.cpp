@@ -156,5 +156,10 @@ PYBIND11_MODULE(_sim, m) {
   m.def("disassemble", [](const py::bytes& data, const std::string& target, const std::string& llvm) {
     return disassembly(data, target, llvm);
   });
+  m.def("check_names", [] {
+    std::vector<std::string> names;
+    for (int i = 0; i < kChecks; ++i) names.emplace_back(check_name(static_cast<Check>(i)));
+    return names;
+  });
   m.def("mnemonics", [] { return Registry::instance().names(); });
 }

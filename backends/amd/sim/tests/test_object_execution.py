@@ -101,7 +101,7 @@ def test_arguments_are_checked_against_the_metadata():
     x = np.arange(5, dtype=np.float32)
     program.launch("affine", (1,), (64,), [x, 3, np.float64(0.5), 5])
     assert x.tolist() == [0.5, 3.5, 6.5, 9.5, 12.5]
-    with pytest.raises(sim.LoadError, match="affine takes 4 arguments .*; 3 given"):
+    with pytest.raises(sim.LoadError, match=r"affine takes 4 arguments .*; 3 given"):
         program.launch("affine", (1,), (64,), [x, 3, np.float64(0.5)])
     with pytest.raises(sim.LoadError, match="argument 1: 256 does not fit 1 bytes"):
         program.launch("affine", (1,), (64,), [x, 256, np.float64(0.5), 5])
