@@ -25,7 +25,7 @@ extern "C" __attribute__((global)) void vector_add(float* c, const float* a, con
 
 def compile_hip(source: str, target: str) -> str:
     """Assembly of a HIP source, by the clang inside the ziglang wheel."""
-    flags = "-x hip --cuda-device-only -nogpuinc -nogpulib -O3 -g -S".split()
+    flags = ["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-O3", "-g", "-S"]
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.s"
         file.write_text(source)
