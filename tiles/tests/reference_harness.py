@@ -67,6 +67,7 @@ def judge(op: Callable[..., Any], *arrays: np.ndarray) -> tuple[Estimate, np.nda
 
 def captured(function: Any, arguments: dict[str, Any], **constants: Any) -> Kernel:
     """The kernel for these arguments."""
+    constants = {**(function.__kwdefaults__ or {}), **constants}
     return capture(function, {n: _type(a) for n, a in arguments.items()}, constants).kernel
 
 

@@ -71,7 +71,7 @@ def test_fp8_midpoints_and_neighbours(dtype, rounding, saturate):
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_16_bit_midpoints_and_neighbours(dtype, rounding):
     table = np.array(magnitudes(dtype.name))
-    picked = np.random.default_rng(5).integers(0, len(table) - 1, 1500)
+    picked = np.random.default_rng(5).integers(0, len(table) - 1, 400)
     picked = np.concatenate([picked, np.arange(20), len(table) - 2 - np.arange(20)])
     points = ((table[picked] + table[picked + 1]) / 2).astype(np.float32)
     x = np.concatenate([points, np.nextafter(points, np.float32(np.inf)), np.nextafter(points, np.float32(0))])
