@@ -91,8 +91,14 @@ class Writer:
             if suffix == "_e32" and index:
                 continue
             yield self.case(suffix, self.with_source(index, source(kind, index, "s")))
-            for constant in CONSTANTS["f" if kind in FLOATS else "i"]:
+            for constant in self.constants(kind):
                 yield self.case(suffix, self.with_source(index, constant))
+
+    @staticmethod
+    def constants(kind: str) -> tuple[str, ...]:
+        if kind in ("f64", "x64"):
+            return tuple("0.15915494309189532" if c == "0.15915494" else c for c in CONSTANTS["f"])
+        return CONSTANTS["f" if kind in FLOATS else "i"]
 
     def input_modifiers(self, suffix: str) -> Iterator[Case]:
         floats = [k in FLOATS for k in self.values]

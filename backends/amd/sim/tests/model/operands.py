@@ -11,7 +11,8 @@ from . import bits
 from .sdwa_dpp import sdwa_select
 
 SUFFIX = re.compile(r"_(e32|e64|sdwa|dpp)$")
-INLINE_FLOATS = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"}
+INLINE_FLOATS = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"}
+INVERSE_TWO_PI = {"0.15915494", "0.15915494309189532"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _read_wide(machine, bank, name: str) -> np.ndarray:
 def constant(text: str, kind: str) -> int:
     """Inline constants take the operand's float type; other literals are 32 bits, the high ones of f64."""
     wide_float = kind in ("f64", "x64")
-    if text in INLINE_FLOATS:
+    if text in INLINE_FLOATS or text in INVERSE_TWO_PI:
         if wide_float:
             return int(np.float64(_inline(text)).view(np.uint64))
         if kind in ("f16", "x16", "h16"):
@@ -124,7 +125,7 @@ def constant(text: str, kind: str) -> int:
 
 def _inline(text: str) -> float:
     """0.15915494 stands for 1/(2 pi), correctly rounded in each format (ISA, source operand 248)."""
-    return 0.15915494309189533 if text == "0.15915494" else float(text)
+    return 0.15915494309189533 if text in INVERSE_TWO_PI else float(text)
 
 
 def convert(machine, raw: np.ndarray, kind: str, negate: bool, absolute: bool):
