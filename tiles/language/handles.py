@@ -56,6 +56,9 @@ class Tile:
     def __repr__(self) -> str:
         return f"<runtime {self.type}>"
 
+    def __str__(self) -> str:
+        raise self._refusal("the text of", "use ww.print(text, x) to see it at run time")
+
     def __getitem__(self, index: Any) -> Tile:
         """`v[:, None]`, `v[None, :]` make a vector a column or row; static ranges slice a tile."""
         return _index(self, index)
@@ -103,6 +106,9 @@ class Tile:
             )
         return self * self
 
+    def __rpow__(self, base: Any) -> Tile:
+        raise CaptureError(f"{base!r} ** a run-time value is not an op", hint="use ww.exp2(x), or ww.exp(x * log(b))")
+
     def __and__(self, other: Any) -> Tile:
         return _op("bit_and", self, other)
 
@@ -121,8 +127,14 @@ class Tile:
     def __lshift__(self, other: Any) -> Tile:
         return _op("shl", self, other)
 
+    def __rlshift__(self, other: Any) -> Tile:
+        return _op("shl", other, self)
+
     def __rshift__(self, other: Any) -> Tile:
         return _op("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Tile:
+        return _op("shr", other, self)
 
     def __invert__(self) -> Tile:
         return _op("invert", self)
