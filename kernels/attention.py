@@ -7,15 +7,26 @@ import math
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, i32, rt, rv, st
 from warpwave.kernels.samples import array
-from warpwave.kernels.shapes import expect_equal
+from warpwave.kernels.shapes import expect_equal, fitting
 
 LOG2E = math.log2(math.e)
 TILE_WIDTH = ww.derived(lambda q, v: 32 * max(1, -(-max(q.shape[-1], v.shape[-1]) // 32)))
+TILE_QUERIES = ww.derived(lambda q: fitting(q.shape[-2], 64, 128))
 
 
 @ww.kernel
 def attention(
-    q: gl, k: gl, v: gl, o: gl, lse: gl[f32] | None = None, *, causal=False, scale=None, D=TILE_WIDTH, BQ=128, BK=64
+    q: gl,
+    k: gl,
+    v: gl,
+    o: gl,
+    lse: gl[f32] | None = None,
+    *,
+    causal=False,
+    scale=None,
+    D=TILE_WIDTH,
+    BQ=TILE_QUERIES,
+    BK=64,
 ):
     """o[B, H, N, E] = softmax(scale q k^T) v for q[B, H, N, C], k[B, G, M, C] and v[B, G, M, E].
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, i8, i32, rt, rv, st
 from warpwave.kernels.samples import array
-from warpwave.kernels.shapes import expect_equal
+from warpwave.kernels.shapes import expect_equal, fitting
 
+TILE_ROWS = ww.derived(lambda c: fitting(c.shape[-2], 64, 256))
+TILE_COLUMNS = ww.derived(lambda c: fitting(c.shape[-1], 64, 256))
 PRODUCTS = {
     (False, False): ww.mma_AB,
     (False, True): ww.mma_ABt,
@@ -26,8 +28,8 @@ def gemm(
     transpose_b=False,
     activation=None,
     precision="ieee",
-    BM=256,
-    BN=256,
+    BM=TILE_ROWS,
+    BN=TILE_COLUMNS,
     BK=64,
 ):
     """c[..., M, N] = activation(a @ b + bias).

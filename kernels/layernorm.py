@@ -6,7 +6,7 @@ import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, i32, i64, rt, rv
 from warpwave.kernels.dropout import dropout
 from warpwave.kernels.samples import array
-from warpwave.kernels.shapes import expect_equal, expect_same_shape, row_blocks, row_number
+from warpwave.kernels.shapes import ROW_COUNT, ROW_WIDTH, expect_equal, expect_same_shape, row_blocks, row_number
 
 
 @ww.kernel
@@ -19,8 +19,8 @@ def layernorm(
     rstd: gl[f32] | None = None,
     *,
     eps=1e-5,
-    BM=4,
-    BN=4096,
+    BM=ROW_COUNT,
+    BN=ROW_WIDTH,
 ):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row of x[..., M, N].
 
@@ -58,8 +58,8 @@ def dropout_residual_layernorm(
     *,
     p=0.0,
     eps=1e-5,
-    BM=4,
-    BN=4096,
+    BM=ROW_COUNT,
+    BN=ROW_WIDTH,
 ):
     """total = dropout(x) + residual and y = layernorm(total), for x[..., M, N].
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, rt, rv
 from warpwave.kernels.samples import array
-from warpwave.kernels.shapes import expect_equal, expect_same_shape, row_blocks
+from warpwave.kernels.shapes import ROW_COUNT, ROW_WIDTH, expect_equal, expect_same_shape, row_blocks
 
 
 @ww.kernel
@@ -17,8 +17,8 @@ def rmsnorm(
     total: gl | None = None,
     *,
     eps=1e-6,
-    BM=4,
-    BN=4096,
+    BM=ROW_COUNT,
+    BN=ROW_WIDTH,
 ):
     """y = t / sqrt(mean(t * t) + eps) * weight for each row t of x[..., M, N], or of x + residual.
 

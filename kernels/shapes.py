@@ -1,10 +1,37 @@
-"""What the kernels share: launch conditions on extents, and grids over rows of tensors of any rank."""
+"""What the kernels share: tile sizes from extents, launch conditions, and grids over rows of tensors of any rank."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import warpwave as ww
+
+ROW_TILE = 16384  # elements of a tile of whole rows: a quarter of the registers of a multiprocessor or compute unit
+
+
+def fitting(extent: int | None, low: int, high: int) -> int:
+    """The smallest power-of-two multiple of `low` that holds `extent`, at most `high`; `high` if it is not known."""
+    size = low
+    while size < high and (extent is None or size < extent):
+        size *= 2
+    return min(size, high)
+
+
+def row_width(extent: int | None) -> int:
+    """Columns of a tile that holds whole rows of `extent` elements, or as much of them as registers allow."""
+    if extent is None or extent > ROW_TILE:
+        return ROW_TILE // 4
+    return fitting(extent, 16, 1024) if extent <= 1024 else -(-extent // 1024) * 1024
+
+
+def row_count(rows: int | None, cols: int | None) -> int:
+    """Rows of such a tile: the power of two up to 64 that `rows` need and registers allow."""
+    allowed = min(ROW_TILE // row_width(cols), 64)
+    return fitting(rows, 1, 1 << (allowed.bit_length() - 1))
+
+
+ROW_WIDTH = ww.derived(lambda x: row_width(x.shape[-1]))
+ROW_COUNT = ww.derived(lambda x: row_count(x.shape[-2], x.shape[-1]))
 
 
 def expect_equal(what: str, *extents: Any) -> None:

@@ -7,13 +7,13 @@ import math
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, rt, rv
 from warpwave.kernels.samples import array
-from warpwave.kernels.shapes import expect_same_shape, row_blocks
+from warpwave.kernels.shapes import ROW_COUNT, ROW_WIDTH, expect_same_shape, row_blocks
 
 LOG2E = math.log2(math.e)
 
 
 @ww.kernel
-def softmax(x: gl, y: gl, *, BM=4, BN=4096):
+def softmax(x: gl, y: gl, *, BM=ROW_COUNT, BN=ROW_WIDTH):
     """y[..., M, N] = softmax of x[..., M, N] along N, in f32; x is f32, f16, bf16 or another type with infinities.
 
     A row of at most BN elements is read once and held in registers; a longer one is read twice. As

@@ -40,10 +40,11 @@ def test_leading_dimensions(shape):
     assert_softmax(rows(x, f32), x)
 
 
-def test_default_tiles_hold_a_row_of_4096_and_loop_over_a_longer_one():
-    for width in (4096, 4097):
-        x = normal(np.random.default_rng(width), f16, 5, width)
-        assert_softmax(rows(x, f32, BM=4, BN=4096), x)
+@pytest.mark.parametrize("width", [1, 100, 5000, 16384, 16385])
+def test_default_tiles(width):
+    x, y = normal(np.random.default_rng(width), f16, 3, width), blank(f32, 3, width)
+    launch(softmax, {"x": x, "y": y})
+    assert_softmax(y, x)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)], ids=str)

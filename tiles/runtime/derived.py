@@ -21,7 +21,7 @@ class Derived:
         wanted = {n: arguments[n] for n in inspect.signature(self.rule).parameters}
         try:
             return self.rule(**wanted)
-        except TypeError as error:
+        except (TypeError, IndexError) as error:
             given = ", ".join(f"{n}={a}" for n, a in wanted.items())
             raise TileTypeError(
                 f"the constant {name} cannot be derived from {given}: {error}", hint=f"pass {name}=..."
