@@ -5,6 +5,7 @@
 
 #include <cfenv>
 #include <cmath>
+#include <initializer_list>
 
 #include "../core/types.hpp"
 #include "formats.hpp"

@@ -1,6 +1,7 @@
 // Matrix operands split into significand and exponent, as the multiplier array of a matrix core sees them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -37,6 +38,15 @@ struct Factors {
     significand[at] = 0.0f;
     exponent[at] = kZeroFactorExponent;
     value[at] = 0.0f;
+  }
+
+  // Takes over `count` elements of `other`; what is known of the whole of `other` is kept as a bound.
+  void copy(const Factors& other, int from, int to, int count) {
+    std::copy_n(other.significand + from, count, significand + to);
+    std::copy_n(other.exponent + from, count, exponent + to);
+    std::copy_n(other.value + from, count, value + to);
+    max_exponent = other.max_exponent;
+    special = other.special;
   }
 
   // `bits` is an IEEE f32; `min_exponent` that of the narrower format it was decoded from.

@@ -1,0 +1,225 @@
+#include "shadows.hpp"
+
+#include "../core/fetch.hpp"
+
+namespace amdsim {
+namespace {
+
+// One mask of 64 lanes per byte, for the rows of a register operand; scalars and constants by their shadow bits.
+struct Undefined {
+  u64 b[8] = {};
+  u64 any() const {
+    u64 all = 0;
+    for (const u64 m : b) all |= m;
+    return all;
+  }
+};
+
+Undefined of_scalar(u64 undefined) {
+  Undefined out;
+  for (int byte = 0; byte < 8; ++byte) out.b[byte] = (undefined >> 8 * byte & 0xff) != 0 ? kAllLanes : 0;
+  return out;
+}
+
+Undefined of_source(const Wave& w, const Operand& op) {
+  if (op.kind != Kind::Vgpr) return of_scalar(op.kind == Kind::Sgpr || op.kind == Kind::Special ? w.s_undef(op) : 0);
+  Undefined out;
+  for (int r = 0; r < op.dwords && r < 2; ++r)
+    for (int byte = 0; byte < 4; ++byte) out.b[4 * r + byte] = w.vundef[op.reg + r].b[byte];
+  return out;
+}
+
+// DPP and SDWA sources are rearranged: the whole lane counts then, and with DPP the lane that is read.
+Undefined of_operand(const Wave& w, const Inst& in, int i) {
+  Undefined out = of_source(w, in.src[i]);
+  if (in.encoding == Encoding::Dpp && i == 0) {
+    const Undefined source = out;
+    for (int byte = 0; byte < 8; ++byte) {
+      out.b[byte] = 0;
+      for (int l = 0; l < kLanes; ++l)
+        if (in.dpp_map[l] >= 0) out.b[byte] |= (source.b[byte] >> in.dpp_map[l] & 1) << l;
+    }
+  }
+  if (in.encoding == Encoding::Sdwa) {
+    const u64 all = out.any();
+    for (u64& m : out.b) m = all;
+  }
+  return out;
+}
+
+void write_bytes(Wave& w, const Inst& in, const Undefined& value, unsigned written) {
+  const u64 exec = write_lanes(w, in);
+  for (int r = 0; r < in.dst.dwords && r < 2; ++r)
+    for (int byte = 0; byte < 4; ++byte)
+      if (written >> byte & 1) {
+        u64& m = w.vundef[in.dst.reg + r].b[byte];
+        m = (m & ~exec) | (value.b[4 * r + byte] & exec);
+      }
+}
+
+Undefined everywhere(u64 lanes) {
+  Undefined out;
+  for (u64& m : out.b) m = lanes;
+  return out;
+}
+
+u64 union_of_sources(const Wave& w, const Inst& in) {
+  u64 lanes = 0;
+  for (int i = 0; i < in.n_src; ++i) lanes |= of_operand(w, in, i).any();
+  return lanes;
+}
+
+// Masks of undefined bits of source i, one row pair of 64 lanes.
+void expand(const Undefined& undefined, u32 (*rows)[kLanes]) {
+  for (int r = 0; r < 2; ++r)
+    for (int l = 0; l < kLanes; ++l) {
+      u32 value = 0;
+      for (int byte = 0; byte < 4; ++byte) value |= (undefined.b[4 * r + byte] >> l & 1 ? 0xffu : 0u) << 8 * byte;
+      rows[r][l] = value;
+    }
+}
+
+Undefined collapse(const u32* rows, int dwords) {
+  Undefined out;
+  for (int r = 0; r < dwords; ++r)
+    for (int l = 0; l < kLanes; ++l)
+      for (int byte = 0; byte < 4; ++byte)
+        if (rows[r * kLanes + l] >> 8 * byte & 0xff) out.b[4 * r + byte] |= 1ull << l;
+  return out;
+}
+
+struct Operands {
+  FetchBuffer values;
+  alignas(64) u32 masks[3][2][kLanes];
+  const u32* value[3];
+
+  Operands(const Wave& w, const Inst& in) {
+    for (int i = 0; i < in.n_src && i < 3; ++i) {
+      value[i] = fetch_lanes(w, in, i, values);
+      expand(of_operand(w, in, i), masks[i]);
+    }
+  }
+};
+
+bool plain_dword(const Inst& in) { return in.encoding != Encoding::Sdwa; }
+
+}  // namespace
+
+void shadow_partial(Wave& w, const Inst& in, unsigned written) {
+  write_bytes(w, in, everywhere(union_of_sources(w, in)), written);
+}
+
+void shadow_half(Wave& w, const Inst& in) {
+  if (!plain_dword(in)) return write_bytes(w, in, everywhere(union_of_sources(w, in)), 0xf);
+  shadow_partial(w, in, in.mod.op_sel >> in.desc->n_src & 1 ? 0xc : 0x3);
+}
+
+void shadow_one_byte(Wave& w, const Inst& in, int byte) {
+  const Undefined source = of_operand(w, in, 0);
+  write_bytes(w, in, everywhere(in.encoding == Encoding::Sdwa ? source.any() : source.b[byte]), 0xf);
+}
+
+void shadow_pair(Wave& w, const Inst& in) {
+  const u64 low = of_operand(w, in, 0).any(), high = of_operand(w, in, 1).any();
+  Undefined out;
+  out.b[0] = out.b[1] = low, out.b[2] = out.b[3] = high;
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_packed(Wave& w, const Inst& in) {
+  Undefined out;
+  for (int i = 0; i < in.n_src; ++i) {
+    const Undefined source = of_operand(w, in, i);
+    const u64 halves[2] = {source.b[0] | source.b[1], source.b[2] | source.b[3]};
+    out.b[0] |= halves[in.mod.op_sel >> i & 1];
+    out.b[2] |= halves[in.mod.op_sel_hi >> i & 1];
+  }
+  out.b[1] = out.b[0], out.b[3] = out.b[2];
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_select(Wave& w, const Inst& in) {
+  const Operand& mask = in.src[2];
+  const u64 select = mask.kind == Kind::None ? w.vcc() : w.s64(mask);
+  const u64 undefined_mask = mask.kind == Kind::None ? w.undef_pair(sreg::kVcc) : w.s_undef(mask);
+  const Undefined a = of_operand(w, in, 0), b = of_operand(w, in, 1);
+  Undefined out;
+  for (int byte = 0; byte < 8; ++byte) out.b[byte] = (a.b[byte] & ~select) | (b.b[byte] & select) | undefined_mask;
+  write_bytes(w, in, out, 0xf);
+}
+
+// Masked bits travel as the data bits do: the body runs on the masks, with the control sources as they are.
+void shadow_bits(Wave& w, const Inst& in, unsigned control) {
+  Operands operands(w, in);
+  u64 broken = 0;
+  LaneArgs io;
+  const u32** const slots[3] = {&io.a, &io.b, &io.c};
+  for (int i = 0; i < in.n_src && i < 3; ++i) {
+    const bool steers = control >> i & 1;
+    if (steers) broken |= of_operand(w, in, i).any();
+    *slots[i] = steers ? operands.value[i] : operands.masks[i][0];
+  }
+  alignas(64) u32 result[2][kLanes] = {};
+  Inst unmodified = in;
+  unmodified.mod.clamp = false;
+  io.d = result[0], io.in = &unmodified, io.mode = &w.mode;
+  reinterpret_cast<void (*)(LaneArgs&)>(const_cast<void*>(in.body))(io);
+  Undefined out = collapse(result[0], in.dst.dwords);
+  for (u64& m : out.b) m |= broken;
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_bits_all(Wave& w, const Inst& in) { shadow_bits(w, in, 0); }
+void shadow_bits_control0(Wave& w, const Inst& in) { shadow_bits(w, in, 1); }
+void shadow_bits_control1(Wave& w, const Inst& in) { shadow_bits(w, in, 2); }
+void shadow_bits_control2(Wave& w, const Inst& in) { shadow_bits(w, in, 4); }
+void shadow_bits_control12(Wave& w, const Inst& in) { shadow_bits(w, in, 6); }
+
+namespace {
+
+// Undefined bits of a & b, and of a | b: where an undefined bit meets one that does not settle the result.
+u32 undefined_and(u32 a, u32 ua, u32 b, u32 ub) { return (ua & ub) | (ua & b) | (ub & a); }
+u32 undefined_or(u32 a, u32 ua, u32 b, u32 ub) { return (ua & ub) | (ua & ~b) | (ub & ~a); }
+
+template <class LaneRule>
+void by_lane(Wave& w, const Inst& in, LaneRule rule) {
+  Operands o(w, in);
+  alignas(64) u32 result[kLanes];
+  for (int l = 0; l < kLanes; ++l) result[l] = rule(o, l);
+  write_bytes(w, in, collapse(result, 1), 0xf);
+}
+
+}  // namespace
+
+void shadow_and(Wave& w, const Inst& in) {
+  by_lane(w, in, [](const Operands& o, int l) {
+    return undefined_and(o.value[0][l], o.masks[0][0][l], o.value[1][l], o.masks[1][0][l]);
+  });
+}
+
+void shadow_or(Wave& w, const Inst& in) {
+  const bool three = in.n_src == 3;
+  by_lane(w, in, [three](const Operands& o, int l) {
+    const u32 a = o.value[0][l], b = o.value[1][l];
+    const u32 two = undefined_or(a, o.masks[0][0][l], b, o.masks[1][0][l]);
+    return three ? undefined_or(a | b, two, o.value[2][l], o.masks[2][0][l]) : two;
+  });
+}
+
+void shadow_and_or(Wave& w, const Inst& in) {
+  by_lane(w, in, [](const Operands& o, int l) {
+    const u32 a = o.value[0][l], b = o.value[1][l];
+    const u32 both = undefined_and(a, o.masks[0][0][l], b, o.masks[1][0][l]);
+    return undefined_or(a & b, both, o.value[2][l], o.masks[2][0][l]);
+  });
+}
+
+void shadow_lshl_or(Wave& w, const Inst& in) {
+  by_lane(w, in, [](const Operands& o, int l) {
+    const u32 shift = o.value[1][l] & 31;
+    if (o.masks[1][0][l]) return ~0u;
+    return undefined_or(o.value[0][l] << shift, o.masks[0][0][l] << shift, o.value[2][l], o.masks[2][0][l]);
+  });
+}
+
+}  // namespace amdsim

@@ -1,0 +1,97 @@
+// f16 arithmetic: VOP1, VOP2 and VOP3 forms on one value. The packed forms are in valu_packed.cpp.
+#include "../arith/convert.hpp"
+#include "../arith/division.hpp"
+#include "../arith/half_ops.hpp"
+#include "../arith/transcendental.hpp"
+#include "vop_modes.hpp"
+
+namespace amdsim {
+namespace {
+
+using namespace arith;
+
+template <bool Ieee>
+struct MinH {
+  f16 operator()(f16 a, f16 b) const { return half_min(a, b, Ieee); }
+};
+template <bool Ieee>
+struct MaxH {
+  f16 operator()(f16 a, f16 b) const { return half_max(a, b, Ieee); }
+};
+template <bool Ieee>
+struct Min3H {
+  f16 operator()(f16 a, f16 b, f16 c) const { return half_min(half_min(a, b, Ieee), c, Ieee); }
+};
+template <bool Ieee>
+struct Max3H {
+  f16 operator()(f16 a, f16 b, f16 c) const { return half_max(half_max(a, b, Ieee), c, Ieee); }
+};
+template <bool Ieee>
+struct Med3H {
+  f16 operator()(f16 a, f16 b, f16 c) const {
+    return narrowed_keeping_signals(med3(widened_keeping_signals(a), widened_keeping_signals(b), widened_keeping_signals(c), Ieee));
+  }
+};
+template <template <bool> class Op>
+Desc ieee_keep(const char* name) {
+  return keep_half<ieee_body<Op>>(vop<Op<true>{}>(name));
+}
+
+constexpr auto kFma = [](f16 a, f16 b, f16 c) { return quick_fma(a, b, c); };
+constexpr auto kFmaSlow = [](f16 a, f16 b, f16 c, HalfMode m) { return fma(a, b, c, m); };
+
+void arithmetic(Registry& r) {
+  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, b); }, [](f16 a, f16 b, HalfMode m) { return add(a, b, m); }>("v_add_f16"));
+  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, negated(b)); },
+                 [](f16 a, f16 b, HalfMode m) { return add(a, negated(b), m); }>("v_sub_f16"));
+  r.add(vop_half<[](f16 a, f16 b) { return quick_add(b, negated(a)); },
+                 [](f16 a, f16 b, HalfMode m) { return add(b, negated(a), m); }>("v_subrev_f16"));
+  r.add(vop_half<[](f16 a, f16 b) { return quick_mul(a, b); }, [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); }>("v_mul_f16"));
+  r.add(keep_half<half_body<kFma, kFmaSlow>>(vop<kFma>("v_fma_f16")));
+  // v_mac, v_madmk and v_madak of f16 are unfused: the product is rounded first (CDNA3 ISA, VOP2).
+  constexpr auto mad = [](f16 a, f16 b, f16 c) { return quick_add(quick_mul(a, b), c); };
+  constexpr auto mad_slow = [](f16 a, f16 b, f16 c, HalfMode m) { return add(mul(a, b, m), c, m); };
+  r.add(keep_half<half_body<mad, mad_slow>>(vop<mad>("v_mad_f16")));
+  r.add(vop_half<mad, mad_slow>("v_madmk_f16"));
+  r.add(vop_half<mad, mad_slow>("v_madak_f16"));
+  r.add(vop_half_acc<mad, mad_slow>("v_mac_f16"));
+  r.add(keep_half<vop_detail::lanes<[](f16 a, f16 b, f16 c) { return div_fixup(a, b, c); }>>(
+      vop<[](f16 a, f16 b, f16 c) { return div_fixup(a, b, c); }>("v_div_fixup_f16")));
+  r.add(vop_half<[](f16 a, i16 n) { return arith::ldexp(a, n, HalfMode{}); },
+                 [](f16 a, i16 n, HalfMode m) { return arith::ldexp(a, n, m); }>("v_ldexp_f16"));
+}
+
+void order(Registry& r) {
+  r.add(vop_ieee<MinH>("v_min_f16"));
+  r.add(vop_ieee<MaxH>("v_max_f16"));
+  r.add(ieee_keep<Min3H>("v_min3_f16"));
+  r.add(ieee_keep<Max3H>("v_max3_f16"));
+  r.add(ieee_keep<Med3H>("v_med3_f16"));
+}
+
+void functions(Registry& r) {
+  r.add(vop<[](f16 a) { return arith::exp2(a); }>("v_exp_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::log2(a); }>("v_log_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::rcp(a); }>("v_rcp_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::rsqrt(a); }>("v_rsq_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::sqrt(a); }>("v_sqrt_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::sin(a); }>("v_sin_f16", kTrans));
+  r.add(vop<[](f16 a) { return arith::cos(a); }>("v_cos_f16", kTrans));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::floor, x); }); }>("v_floor_f16"));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::ceil, x); }); }>("v_ceil_f16"));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::trunc, x); }); }>("v_trunc_f16"));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return rndne(x); }); }>("v_rndne_f16"));
+  r.add(vop<[](f16 a) { return half_fract(a); }>("v_fract_f16"));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return frexp_mant(x); }); }>("v_frexp_mant_f16"));
+  r.add(vop<[](f16 a) { return i16(frexp_exp(to_f32(a))); }>("v_frexp_exp_i16_f16"));
+}
+
+}  // namespace
+
+void register_valu_half(Registry& r) {
+  arithmetic(r);
+  order(r);
+  functions(r);
+}
+
+}  // namespace amdsim
