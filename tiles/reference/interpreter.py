@@ -48,7 +48,10 @@ class Interpreter(Generic[V]):
         self.tensors: dict[str, Storage[V]] = {}
         self.parameters = {value: self._bind(name, value, arguments) for name, value in _params(kernel, arguments)}
         self.env: dict[Value, Any] = {}
-        self.block: Coordinates = ()
+        self.launched = dict(self.parameters)  # what is known when the blocks start
+        self.per_block: Sequence[Op] = kernel.body.ops
+        self.constants: dict[Op, V] = {}
+        self.block: Coordinates | None = None  # None before the launch
 
     def _bind(self, name: str, value: Value, arguments: Mapping[str, Argument]) -> Any:
         argument = arguments[name]
@@ -81,9 +84,12 @@ class Interpreter(Generic[V]):
         if grid is None:
             return ()
         self.env = dict(self.parameters)
+        done: set[Op] = set()
         for op in self.kernel.body.ops[: self.kernel.body.ops.index(grid)]:
             if all(v in self.env for v in op.operands) and (OPS[op.name].effect == "none" or op.name == "check"):
                 self._op(op)
+                done.add(op)
+        self.launched, self.per_block = self.env, [op for op in self.kernel.body.ops if op not in done]
         sizes = tuple(self.domain.integer(self.env[v], grid) for v in grid.operands)
         if min(sizes) < 0:
             raise TileValueError(f"a grid of {' x '.join(map(str, sizes))} blocks", loc=grid.loc)
@@ -91,8 +97,8 @@ class Interpreter(Generic[V]):
 
     def _run_block(self, block: Coordinates) -> None:
         self.block = block
-        self.env = dict(self.parameters)
-        self._ops(self.kernel.body.ops)
+        self.env = dict(self.launched)
+        self._ops(self.per_block)
 
     # -- ops ------------------------------------------------------------------------------------------
 
@@ -121,10 +127,12 @@ class Interpreter(Generic[V]):
         return [self.env[v] for v in region.terminator.operands]
 
     def _constant(self, op: Op, _: list[Any]) -> list[Any]:
-        return [self.domain.scalar(op.attrs["value"], op.attrs["dtype"])]
+        if op not in self.constants:
+            self.constants[op] = self.domain.scalar(op.attrs["value"], op.attrs["dtype"])
+        return [self.constants[op]]
 
     def _grid(self, op: Op, _: list[Any]) -> list[Any]:
-        return [self.domain.scalar(i, i32) for i in self.block]
+        return [self.domain.scalar(i, i32) for i in self.block or ()]
 
     def _dim(self, op: Op, operands: list[Any]) -> list[Any]:
         return [self.domain.scalar(operands[0].shape[op.attrs["axis"]], i32)]
@@ -207,11 +215,12 @@ class Interpreter(Generic[V]):
     def _check(self, op: Op, operands: list[Any]) -> list[Any]:
         if not self.domain.truth(operands[0], op):
             message = f": {op.attrs['message']}" if op.attrs["message"] else ""
-            raise CheckFailed(f"check failed in {self._place()}{message}", loc=op.loc)
+            place = f"check failed in {self._place()}" if self.block is not None else "a condition of the launch failed"
+            raise CheckFailed(f"{place}{message}", loc=op.loc)
         return []
 
     def _place(self) -> str:
-        return f"block ({', '.join(map(str, self.block))})"
+        return f"block ({', '.join(map(str, self.block or ()))})"
 
 
 _HANDLERS: dict[str, Callable[[Interpreter[Any], Op, list[Any]], list[Any]]] = {
