@@ -13,10 +13,15 @@ from warpwave.tiles.ir.opdefs import OPS
 
 
 class Builder:
-    """Builds one kernel's ops. `loc` is the user's location for the ops that follow."""
+    """Builds one kernel's ops. `loc` is the user's location for the ops that follow.
+
+    `body` is the kernel's outermost block, `emitted` the names of all ops so far.
+    """
 
     def __init__(self, block: Block) -> None:
         self.block = block
+        self.body = block
+        self.emitted: set[str] = set()
         self.loc: Loc | None = None
 
     def emit(
@@ -25,6 +30,7 @@ class Builder:
         """Append op `name`; its type rule gives the results or raises what does not fit."""
         rule = OPS[name].rule
         results = [Value(t) for t in rule([v.type for v in operands], attrs)]
+        self.emitted.add(name)
         self.block.ops.append(Op(name, list(operands), attrs, results, list(regions), self.loc))
         return results
 

@@ -67,9 +67,14 @@ def _tensor(type_: Type) -> TensorType:
     return type_
 
 
-def _need(ok: bool, message: str) -> None:
+def _need(ok: bool, message: str, hint: str | None = None) -> None:
     if not ok:
-        raise TileTypeError(message)
+        raise TileTypeError(message, hint=hint)
+
+
+def _need_kind(dtype: DType, kinds: str) -> None:
+    hint = "convert it with ww.cast(x, f32)" if dtype.is_fp8 else f"it takes {' or '.join(kinds.split())} operands"
+    _need(dtype.kind in kinds.split() and not dtype.is_fp8, f"this op is not defined for {dtype}", hint)
 
 
 def _same(types: Sequence[Type]) -> TileType:
@@ -187,7 +192,7 @@ _define("distribute", _distribute, "constrain how many warps or waves split each
 def _unary(kinds: str) -> Rule:
     def rule(types: Sequence[Type], _: Attrs) -> list[Type]:
         tile = _register(types[0])
-        _need(tile.dtype.kind in kinds.split() and not tile.dtype.is_fp8, f"not defined for {tile.dtype}")
+        _need_kind(tile.dtype, kinds)
         return [tile]
 
     return rule
@@ -196,7 +201,7 @@ def _unary(kinds: str) -> Rule:
 def _binary(kinds: str) -> Rule:
     def rule(types: Sequence[Type], _: Attrs) -> list[Type]:
         tile = _same(types)
-        _need(tile.dtype.kind in kinds.split() and not tile.dtype.is_fp8, f"not defined for {tile.dtype}")
+        _need_kind(tile.dtype, kinds)
         return [tile]
 
     return rule
@@ -204,7 +209,7 @@ def _binary(kinds: str) -> Rule:
 
 def _isnan(types: Sequence[Type], _: Attrs) -> list[Type]:
     tile = _register(types[0])
-    _need(tile.dtype.is_float, f"not defined for {tile.dtype}")
+    _need(tile.dtype.is_float, f"this op is not defined for {tile.dtype}")
     return [tile.with_(dtype=bool_)]
 
 

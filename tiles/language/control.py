@@ -15,6 +15,8 @@ from warpwave.tiles.language.elementwise import as_tile, cast, is_number, where
 from warpwave.tiles.language.handles import Tile
 from warpwave.tiles.types import rv
 
+ACCESSES = ("load", "store", "atomic_add", "shared_alloc", "shared_read", "shared_write", "barrier")
+
 
 @dataclass(frozen=True)
 class RuntimeRange:
@@ -41,8 +43,15 @@ def grid(*sizes: Any) -> Any:
     """
     if not 1 <= len(sizes) <= 4:
         raise TileValueError(f"a grid has 1 to 4 dimensions, got {len(sizes)}")
+    builder = context.builder()
+    if "grid" in builder.emitted:
+        raise TileValueError("ww.grid is called a second time", hint="pass the coordinates on instead")
+    if builder.block is not builder.body:
+        raise TileValueError("ww.grid is called under a run-time condition or loop", hint="call it first of all")
+    if not builder.emitted.isdisjoint(ACCESSES):
+        raise TileValueError("ww.grid is called after a load or store", hint="call it first of all")
     values = [index(size, "a grid size").value for size in sizes]
-    results = tuple(Tile(v) for v in context.builder().emit("grid", values))
+    results = tuple(Tile(v) for v in builder.emit("grid", values))
     return results if len(results) > 1 else results[0]
 
 

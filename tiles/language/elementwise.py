@@ -71,7 +71,8 @@ def as_tile(x: Any, dtype: DType | None = None) -> Tile:
         raise TileTypeError(f"{x} is a shared buffer, not a value", hint="read it with ww.load(buffer)")
     if isinstance(x, Tensor):
         raise TileTypeError(f"{x.name} is a global tensor, not a tile", hint=f"read it with ww.load({x.name}, ...)")
-    raise TileTypeError(f"expected a tile, a run-time scalar or a number, got {type(x).__name__} {x!r}")
+    hint = "data enter a kernel as arguments: pass it as a gl parameter" if isinstance(x, np.ndarray) else None
+    raise TileTypeError(f"expected a tile, a run-time scalar or a number, got {type(x).__name__}", hint=hint)
 
 
 def to_register(tile: Tile) -> Tile:

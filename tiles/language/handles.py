@@ -179,13 +179,16 @@ class Tile:
         raise self._refusal("indexing or counting with", "only compile-time integers can index Python objects")
 
     def __iter__(self) -> Any:
-        raise self._refusal("iterating over", "tiles are whole values; use range(n) for a run-time loop")
+        raise CaptureError(f"cannot iterate over {self.type}", hint="a tile is one value; range(n) is a run-time loop")
 
     def __len__(self) -> int:
         raise self._refusal("len() of", "use .shape, which is static")
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise self._refusal("assigning to elements of", "tiles are immutable; use ww.where, or ww.shared and ww.store")
+        raise CaptureError(
+            f"cannot assign to elements of {self.type}",
+            hint="tiles are immutable: use ww.where, or ww.shared and ww.store",
+        )
 
     def __contains__(self, item: Any) -> bool:
         raise self._refusal("`in` on", "compare and reduce instead")

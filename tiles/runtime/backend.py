@@ -64,7 +64,8 @@ class Program(Protocol):
     def run(self, arguments: Mapping[str, Array | int | float | bool]) -> None:
         """Execute; arrays are written in place. Arguments are named and ordered as the kernel's parameters.
 
-        They are checked: the compiled types, one device, outputs writable.
+        They are checked: the compiled types, one device, outputs writable. `reference.launch_grid` gives the
+        grid for them and checks the kernel's launch conditions; a grid with a 0 in it launches nothing.
         """
         ...
 

@@ -64,7 +64,7 @@ class Binder:
         if len(args) > len(params):
             self._fail(
                 TileTypeError,
-                f"takes {len(params)} argument(s), got {len(args)}",
+                f" takes {len(params)} argument(s), got {len(args)}",
                 hint=f"constants are given by name: {', '.join(f'{c}=...' for c in constants)}" if constants else None,
             )
         given = {p.name: a for p, a in zip(params, args, strict=False)}
@@ -72,16 +72,16 @@ class Binder:
         names = {p.name for p in params}
         for name, value in kwargs.items():
             if name in given:
-                self._fail(TileTypeError, f"got argument {name!r} twice", name)
+                self._fail(TileTypeError, f": got argument {name!r} twice", name)
             if name not in names and name not in constants:
                 near = difflib.get_close_matches(name, [*names, *constants], 1)
                 hint = f"did you mean {near[0]}?" if near else f"its constants are {', '.join(constants) or 'none'}"
-                self._fail(TileTypeError, f"has no parameter or constant {name!r}", hint=hint)
+                self._fail(TileTypeError, f" has no parameter or constant {name!r}", hint=hint)
             (given if name in names else chosen)[name] = value
         missing = [p for p in params if p.name not in given and p.default is REQUIRED]
         if missing:
             names_of = ", ".join(f"{p.name}: {p}" for p in missing)
-            self._fail(TileTypeError, f"is missing the argument(s) {names_of}", missing[0].name)
+            self._fail(TileTypeError, f" is missing the argument(s) {names_of}", missing[0].name)
         return given, chosen
 
     def device(self, bound: Bound) -> str | None:
@@ -89,7 +89,7 @@ class Binder:
         devices = {name: array.device for name, array in bound.arrays.items()}
         if len(set(devices.values())) > 1:
             where = ", ".join(f"{name} on {device}" for name, device in devices.items())
-            self._fail(LaunchError, f"its arrays are on different devices: {where}", hint="move them to one device")
+            self._fail(LaunchError, f": its arrays are on different devices: {where}", hint="move them to one device")
         return next(iter(devices.values()), None)
 
     def launchable(self, bound: Bound, outputs: list[str]) -> dict[str, Array | int | float | bool]:
@@ -100,7 +100,7 @@ class Binder:
             if isinstance(value, ArraySpec | ScalarSpec):
                 self._fail(
                     TileTypeError,
-                    f"argument {name!r} is {value}, a description without data",
+                    f": argument {name!r} is {value}, a description without data",
                     name,
                     "run with arrays",
                 )
@@ -114,14 +114,14 @@ class Binder:
         if not array.writable:
             self._fail(
                 TileValueError,
-                f"argument {name!r} is written by the kernel, but this array is read-only",
+                f": argument {name!r} is written by the kernel, but this array is read-only",
                 name,
                 "pass a writable array, for instance a copy",
             )
         if may_overlap_itself(array.shape, array.strides):
             self._fail(
                 TileValueError,
-                f"argument {name!r} is written by the kernel, but elements of {array} with strides "
+                f": argument {name!r} is written by the kernel, but elements of {array} with strides "
                 f"{list(array.strides)} share memory",
                 name,
                 "pass an array without broadcast or overlapping dimensions",
@@ -130,12 +130,7 @@ class Binder:
     def _fail(
         self, kind: type[TileError], message: str, parameter: str | None = None, hint: str | None = None
     ) -> NoReturn:
-        loc = place(self.function, parameter)
-        raise kind(
-            f"kernel {self.function.__name__} {message}" if parameter is None else f"{self._name}: {message}",
-            loc=loc,
-            hint=hint,
-        )
+        raise kind(f"{self._name}{message}", loc=place(self.function, parameter), hint=hint)
 
     @property
     def _name(self) -> str:

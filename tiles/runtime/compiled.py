@@ -11,6 +11,7 @@ from warpwave.tiles.capture import Captured
 from warpwave.tiles.errors import TileTypeError
 from warpwave.tiles.runtime.backend import Program
 from warpwave.tiles.runtime.binding import Binder, Bound, describe
+from warpwave.tiles.runtime.signature import place
 from warpwave.tiles.types import Type
 
 
@@ -58,10 +59,15 @@ class Compiled:
         bound = self.binder.bind(args, kwargs)
         if bound.constants:
             names = ", ".join(bound.constants)
-            raise TileTypeError(f"kernel {self.name} is compiled: {names} cannot change", hint="compile it again")
+            raise TileTypeError(
+                f"kernel {self.name} is compiled: {names} cannot change",
+                loc=place(self.binder.function, names.split(",")[0]),
+                hint="compile it again",
+            )
         if bound.types != self.types:
             raise TileTypeError(
                 f"kernel {self.name} was compiled for ({describe(self.types)}), got ({describe(bound.types)})",
+                loc=place(self.binder.function),
                 hint="compile it for these arguments, or call the kernel itself",
             )
         self.launch(bound)

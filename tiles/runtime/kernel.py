@@ -92,11 +92,18 @@ class Kernel:
         return self._binder.bind(args, kwargs)
 
     def _compiled(self, bound: Bound, target: str | None, options: Mapping[str, Any]) -> Compiled:
-        target = target or self._target_of(bound)
-        backend = registry.resolve(target)
+        target, backend = self._backend(bound, target)
         constants, origins = self._constants(bound, backend, target)
         key = (target, tuple(bound.types.values()), freeze(constants), freeze(dict(options)))
         return self._cache.get(key, lambda: self._build(bound, backend, target, options, constants, origins))
+
+    def _backend(self, bound: Bound, target: str | None) -> tuple[str, Backend]:
+        try:
+            target = target or self._target_of(bound)
+            return target, registry.resolve(target)
+        except TileError as error:
+            error.loc = error.loc or place(self.function)
+            raise
 
     def _target_of(self, bound: Bound) -> str:
         device = self._binder.device(bound)
@@ -104,7 +111,6 @@ class Kernel:
             names = ", ".join(t.name for t in registry.targets())
             raise TileValueError(
                 f"kernel {self.name} needs target=, since no argument is an array",
-                loc=place(self.function),
                 hint=f"installed targets: {names}",
             )
         return registry.target_for(device)
