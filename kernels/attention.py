@@ -47,9 +47,9 @@ def attention(
     g = h // (q.depth // k.depth)
     log2_scale = LOG2E / ww.sqrt(ww.cast(q.cols, f32)) if scale is None else LOG2E * scale
     q_tile = ww.load(q, (b, h, i, 0), rt[q.dtype, BQ, D])
-    hidden = keys - queries + 1 + i * BQ  # the keys that this block's first query sees, if causal
-    whole = ww.clamp(hidden, 0, keys) // BK if causal else keys // BK
-    end = cdiv(ww.clamp(hidden + (BQ - 1), 0, keys), BK) if causal else cdiv(keys, BK)
+    visible = keys - queries + 1 + i * BQ  # the keys that this block's first query sees, if causal
+    whole = ww.clamp(visible, 0, keys) // BK if causal else keys // BK
+    end = cdiv(ww.clamp(visible + (BQ - 1), 0, keys), BK) if causal else cdiv(keys, BK)
 
     state = ww.zeros(rt[f32, BQ, D]), ww.full(rv[f32, BQ], -math.inf), ww.zeros(rv[f32, BQ])
     for j in ww.pipeline(whole):  # every query of the block sees every key of these tiles
@@ -61,8 +61,10 @@ def attention(
         k_tile = ww.load(k, (b, g, j, 0), st[k.dtype, BK, D])
         v_tile = ww.load(v, (b, g, j, 0), st[v.dtype, BK, D])
         scores = ww.mma_ABt(ww.zeros(rt[f32, BQ, BK]), q_tile, k_tile)
-        seen = (ww.iota(rv[i32, BQ]) + (hidden - j * BK))[:, None] if causal else keys - j * BK
-        scores = ww.where(ww.iota(rv[i32, BK])[None, :] < seen, scores, -math.inf)
+        if causal:
+            scores = ww.causal_mask(scores, row=visible - 1, col=j * BK)
+        else:
+            scores = ww.where(ww.iota(rv[i32, BK])[None, :] < keys - j * BK, scores, -math.inf)
         state = _accumulate(state, scores, v_tile, log2_scale)
 
     out, peak, total = state

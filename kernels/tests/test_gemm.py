@@ -198,6 +198,11 @@ def test_shapes_that_do_not_fit_are_refused(shapes, what):
         launch(gemm, {"a": a, "b": b, "c": c})
 
 
+def test_a_shape_that_does_not_fit_is_refused_for_an_empty_product_too():
+    with pytest.raises(ww.CheckFailed, match="depth of the product"):
+        launch(gemm, {"a": blank(f32, 0, 5), "b": blank(f32, 6, 7), "c": blank(f32, 0, 7)})
+
+
 def test_mixed_operand_dtypes_are_refused_with_the_rule():
     with pytest.raises(ww.TileTypeError, match="floats of one format"):
         launch(gemm, {"a": blank(f32, 4, 4), "b": blank(bf16, 4, 4), "c": blank(f32, 4, 4)})
