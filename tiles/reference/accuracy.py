@@ -39,7 +39,7 @@ ACCURACY: dict[str, Allowance] = {
 }
 
 # Each addition inside a sum or a matrix product may lose this many units of roundoff of its format: 2 because
-# matrix units may truncate (CDNA3 rounds down, Hopper truncates aligned terms: arXiv 2511.10909).
+# some matrix units truncate or round down (arXiv 2511.10909).
 ADDITION_ROUNDOFFS = 2.0
 
 # Relative error of an operand of a matrix product with precision="tf32": 10 fraction bits, truncated or rounded.
