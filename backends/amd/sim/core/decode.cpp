@@ -289,6 +289,9 @@ class InstDecoder {
     inst_.exec = inst_.desc->exec, inst_.body = inst_.desc->body, inst_.flags = inst_.desc->flags;
     const bool is950 = d_.program.target->bit == kGfx950;
     inst_.passes = inst_.desc->passes[is950];
+    const bool small = inst_.mod.cbsz >= 2 && inst_.mod.blgp >= 2;  // f8f6f4: fp6, bf6 or fp4 on both sides
+    if (inst_.flags & kMfma && inst_.desc->aux == kHalvesForSmallFormats && small) inst_.passes /= 2;
+    if (inst_.mod.lds) inst_.flags |= kLdsDma | kReadsM0;
     derive_checks(inst_, *d_.program.target);
     return std::move(inst_);
   }
@@ -340,7 +343,9 @@ class InstDecoder {
       if (next >= text_.operands.size()) fail_("missing operand");
       parse(text_.operands[next++], type, into);
     };
-    if (desc.dst != Ty::None) take(desc.dst, inst_.dst);
+    // Atomics return the old value only with sc0; direct loads to LDS have no register destination.
+    const bool silent = (desc.flags & kAtomic && desc.flags & kVmem && !inst_.mod.sc0) || inst_.mod.lds;
+    if (desc.dst != Ty::None && !silent) take(desc.dst, inst_.dst);
     if (desc.sdst != Ty::None) take(desc.sdst, inst_.sdst);
     for (int i = 0; i < desc.n_src; ++i) {
       if (next >= text_.operands.size()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "decode.hpp"
+#include "hazards.hpp"
 
 namespace amdsim {
 namespace {
@@ -40,7 +41,7 @@ bool partial_write(const Inst& in) {
 
 }  // namespace
 
-void derive_checks(Inst& in, const Target&) {
+void derive_checks(Inst& in, const Target& target) {
   const bool store = in.flags & kStore;
   for (int i = 0; i < in.n_src; ++i) note(in.src[i], in.vread, in.n_vread, in.sread, in.n_sread);
   if (store) note(in.dst, in.vread, in.n_vread, in.sread, in.n_sread);
@@ -49,8 +50,12 @@ void derive_checks(Inst& in, const Target&) {
   const bool reads_dst = in.flags & kReadsDst || partial_write(in) ||
                          (in.encoding == Encoding::Dpp && !in.mod.bound_ctrl);
   if (reads_dst && in.n_vread < 5) note(in.dst, in.vread, in.n_vread, in.sread, in.n_sread);
+  const bool returns_in_data = in.flags & kAtomic && in.flags & kBuffer && in.mod.sc0;
+  if (returns_in_data) note(in.src[0], in.vwrite, in.n_vwrite, in.swrite, in.n_swrite);
+  if (in.flags & kMaskIn && in.desc->src[in.n_src - 1] != Ty::Mask) add_range(in.sread, in.n_sread, sreg::kVcc, 2);
   if (in.flags & kReadsM0) add_range(in.sread, in.n_sread, sreg::kM0, 1);
   in.need = packed_need(in);
+  derive_hazards(in, target);
 }
 
 }  // namespace amdsim

@@ -1,57 +1,118 @@
 #include "executor.hpp"
 
+#include <algorithm>
+
+#include "hazards.hpp"
+#include "lds.hpp"
 #include "machine.hpp"
 #include "trace.hpp"
+#include "waits.hpp"
 
 namespace amdsim {
 namespace {
 
-// Executes until the wave waits, ends, or has used its turn.
-template <bool kTraced> void run_wave(Workgroup& group, Wave& w, u64 turn) {
+constexpr u64 kGuardBits = 0x0000'8000'8000'8000ull;  // above each 16-bit field of Wave::limits
+
+void check_resources(const Wave& w, const Inst& in) {
+  if ((((w.limits | kGuardBits) - in.need) & kGuardBits) == kGuardBits) [[likely]] return;
+  auto field = [](u64 packed, int i) { return std::to_string(packed >> (16 * i) & 0x7fff); };
+  w.violate(Check::Resources, "uses registers beyond the kernel descriptor's allocation: needs " + field(in.need, 0) + " VGPRs, " +
+            field(in.need, 1) + " AGPRs, " + field(in.need, 2) + " SGPRs; has " + field(w.limits, 0) + ", " + field(w.limits, 1) +
+            ", " + field(w.limits, 2));
+}
+
+[[noreturn]] void past_the_end(Wave& w) {
+  w.pc = static_cast<u32>(w.program->code.size()) - 1;
+  w.unsupported("execution ran past the last instruction");
+}
+
+void check_limit(const Wave& w) {
+  constexpr u64 kDefault = 1ull << 30;  // a runaway loop ends with an error
+  const u64 asked = w.group->launch->config->max_instructions, limit = asked ? asked : kDefault;
+  if (w.executed < limit) return;
+  Violation v;
+  v.kind = "limit", v.reason = "a wave executed " + std::to_string(limit) + " instructions without ending";
+  v.instruction = w.program->code[w.pc].text, v.asm_line = w.program->code[w.pc].line, v.wave = w.id;
+  v.source = w.program->source_of(w.program->code[w.pc]), v.kernel = w.group->launch->kernel->name;
+  std::copy(std::begin(w.group->id), std::end(w.group->id), v.workgroup);
+  throw SimError(v);
+}
+
+// Executes until the wave waits, ends, or has used its turn; returns the number of instructions.
+template <bool Traced>
+u64 run_wave(Workgroup& group, Wave& w, u64 turn) {
   const Inst* code = w.program->code.data();
   const u32 size = static_cast<u32>(w.program->code.size());
   InstCounts* counts = group.counts->insts.data();
-  for (u64 n = 0; n < turn && w.state == Wave::State::Running; ++n) {
+  u64 n = 0;
+  w.yielded = false;
+  while (n < turn && w.state == Wave::State::Running && !w.yielded) {
     w.pc = w.next_pc;
-    if (w.pc >= size) w.pc = size - 1, w.unsupported("execution ran past the last instruction");
+    if (w.pc >= size) [[unlikely]] past_the_end(w);
     const Inst& in = code[w.pc];
     w.next_pc = w.pc + 1;
     ++counts[w.pc].executed;
+    check_resources(w, in);
+    check_waits(w, in);
+    check_hazards(w, in);
     [[maybe_unused]] const u64 exec = w.exec();
     in.exec(w, in);
-    if constexpr (kTraced) record(*group.trace, w, in, exec);
-    ++w.executed;
+    record_issue(w, in);
+    if constexpr (Traced) record(*group.trace, w, in, exec);
+    ++n;
   }
+  w.executed += n;
+  check_limit(w);
+  return n;
 }
 
-bool release_barrier(Workgroup& group) {
-  bool any = false;
-  for (Wave& w : group.waves) {
-    if (w.state == Wave::State::Running) return false;
-    any |= w.state == Wave::State::AtBarrier;
-  }
-  if (!any) return false;
+// All waves that have not ended are at the barrier: the round is complete.
+void release_barrier(Workgroup& group) {
   ++group.barrier_round;
   ++group.counts->barriers;
+  retire_at_barrier(group);
   for (Wave& w : group.waves)
     if (w.state == Wave::State::AtBarrier) w.state = Wave::State::Running, ++w.barriers_passed;
-  return true;
+}
+
+void check_unequal(const Workgroup& group) {
+  const Wave *early = nullptr, *waiting = nullptr;
+  for (const Wave& w : group.waves) {
+    if (w.state == Wave::State::Ended) early = &w;
+    if (w.state == Wave::State::AtBarrier) waiting = &w;
+  }
+  if (early && waiting && early->barriers_passed != 0)
+    waiting->violate(Check::Barriers, "waits at a barrier that wave " + std::to_string(early->id) +
+                     ", which passed " + std::to_string(early->barriers_passed) + " barriers, ended without reaching");
+}
+
+u64 turn_length(Workgroup& group) {
+  constexpr u64 kTurn = 4096;
+  return group.explore ? 1 + group.rng() % 48 : kTurn;
 }
 
 }  // namespace
 
-void run_workgroup(Workgroup& group) {
-  constexpr u64 kTurn = 4096;
-  for (;;) {
-    bool running = false;
-    for (Wave& w : group.waves) {
-      if (w.state != Wave::State::Running) continue;
-      running = true;
-      const bool traced = group.trace && group.trace->wave == w.id;
-      traced ? run_wave<true>(group, w, kTurn) : run_wave<false>(group, w, kTurn);
+bool run_workgroup(Workgroup& group, u64 budget) {
+  std::vector<Wave*> order;
+  for (u64 used = 0; used < budget;) {
+    order.clear();
+    for (Wave& w : group.waves)
+      if (w.state == Wave::State::Running) order.push_back(&w);
+    if (order.empty()) {
+      const bool done = std::all_of(group.waves.begin(), group.waves.end(), [](const Wave& w) { return w.state == Wave::State::Ended; });
+      if (done) return true;
+      check_unequal(group);
+      release_barrier(group);
+      continue;
     }
-    if (!running && !release_barrier(group)) return;
+    if (group.explore) std::shuffle(order.begin(), order.end(), group.rng);
+    for (Wave* w : order) {
+      const bool traced = group.trace && group.trace->wave == w->id;
+      used += traced ? run_wave<true>(group, *w, turn_length(group)) : run_wave<false>(group, *w, turn_length(group));
+    }
   }
+  return false;
 }
 
 }  // namespace amdsim

@@ -5,7 +5,8 @@
 
 namespace amdsim {
 
-// Runs every wave to its end; throws SimError at a violation or a deadlock.
-void run_workgroup(Workgroup& group);
+// Runs the group until all its waves have ended (true) or `budget` instructions are used (false: call again).
+// Throws SimError at a violation.
+bool run_workgroup(Workgroup& group, u64 budget);
 
 }  // namespace amdsim

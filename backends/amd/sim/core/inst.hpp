@@ -84,7 +84,7 @@ struct Inst {
   const void* body = nullptr;  // family-specific: LaneFn for VALU, MFMA function, memory operation...
   const Desc* desc = nullptr;
   Operand dst, sdst;
-  Operand src[4];
+  Operand src[5];
   u8 n_src = 0;
   Encoding encoding = Encoding::Default;
   Modifiers mod;
@@ -100,6 +100,8 @@ struct Inst {
   const i8* dpp_map = nullptr;  // DPP: source lane of each lane, -1 when outside
   u32 flags = 0;   // copied from Desc and refined by operands
   u8 passes = 0;   // MFMA passes on this target
+  u8 window = 0;   // as a producer: longest wait any ordinary consumer can need
+  bool wary = false;  // as a consumer: cares about producers that ordinary instructions ignore
   u64 need = 0;    // packed highest registers used: see Wave::limits
   u32 index = 0;   // position in Program::code
   u64 address = 0;

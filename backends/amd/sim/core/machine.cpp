@@ -4,14 +4,19 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <thread>
 
 #include "executor.hpp"
+#include "registry.hpp"
 #include "workgroup.hpp"
 
 namespace amdsim {
 namespace {
+
+// What a runtime adds per lane for calls whose depth the compiler does not know.
+constexpr u32 kDynamicStack = 16 * 1024;
 
 // Registers of the waves in flight on one host thread, reused from workgroup to workgroup.
 struct Arena {
@@ -73,7 +78,8 @@ void init_wave(Wave& w, Workgroup& group, const Launch& launch, int id) {
   w.next_pc = k.entry;
   init_sgprs(w, launch, group);
   init_vgprs(w, *launch.config, k);
-  const u32 dwords = (k.private_segment + 3) / 4;
+  const u32 stack = k.dynamic_stack ? kDynamicStack : 0;
+  const u32 dwords = (k.private_segment + stack + 3) / 4;
   w.scratch.assign(std::size_t(dwords) * kLanes, 0);
   w.scratch_undef.assign(dwords, ByteMask{{kAllLanes, kAllLanes, kAllLanes, kAllLanes}});
 }
@@ -87,6 +93,12 @@ void build_group(Workgroup& group, const Launch& launch, GlobalMemory& memory, A
   if (launch.trace && launch.trace->group == linear) group.trace = launch.trace;
   group.lds.assign(launch.lds_bytes, 0);
   group.lds_undef.assign(launch.lds_bytes, 1);
+  group.rng.seed(launch.config->seed * 0x9e3779b97f4a7c15ull + linear);
+  group.explore = launch.config->seed != 0;
+  if (launch.waves_per_group > 1 && launch.checks >> static_cast<int>(Check::LdsRace) & 1) {
+    group.lds_written.assign(launch.lds_bytes, 0);
+    group.lds_read.assign(launch.lds_bytes, 0);
+  }
   group.waves = std::vector<Wave>(launch.waves_per_group);
   u32* rows = arena.rows(launch.waves_per_group);
   for (u32 i = 0; i < launch.waves_per_group; ++i) {
@@ -118,6 +130,11 @@ class Runner {
 
   Counts run(int threads) {
     merged_.insts.resize(launch_.program->code.size());
+    if (launch_.ordered) {
+      run_in_turn();
+      if (error_) std::rethrow_exception(error_);
+      return std::move(merged_);
+    }
     std::vector<std::thread> pool;
     for (int t = 1; t < threads; ++t) pool.emplace_back([this] { worker(); });
     worker();
@@ -136,13 +153,50 @@ class Runner {
         Workgroup group;
         group.counts = &counts;
         build_group(group, launch_, memory_, arena, id);
-        run_workgroup(group);
+        run_workgroup(group, ~0ull);
         ++counts.workgroups, counts.waves += group.waves.size();
       } catch (...) {
         fail(id);
       }
     }
     merge(counts);
+  }
+  // Workgroups that may wait for each other: as many in flight as a device would hold of them, each for a slice in
+  // turn, on one thread. The seed permutes the order in which they start.
+  void run_in_turn() {
+    constexpr std::size_t kInFlight = 64;
+    constexpr u64 kSlice = 1u << 16;
+    Counts counts;
+    counts.insts.resize(launch_.program->code.size());
+    std::vector<u64> order(total_);
+    for (u64 i = 0; i < total_; ++i) order[i] = i;
+    std::mt19937_64 rng(launch_.config->seed);
+    if (launch_.config->seed) std::shuffle(order.begin(), order.end(), rng);
+    struct Flight {
+      Workgroup group;
+      Arena arena;
+    };
+    std::list<Flight> flying;
+    u64 next = 0;
+    try {
+      while (next < total_ || !flying.empty()) {
+        while (next < total_ && flying.size() < kInFlight) {
+          Flight& f = flying.emplace_back();
+          f.group.counts = &counts;
+          build_group(f.group, launch_, memory_, f.arena, order[next++]);
+          if (finish(f.group, counts, kSlice)) flying.pop_back();
+        }
+        for (auto f = flying.begin(); f != flying.end();) f = finish(f->group, counts, kSlice) ? flying.erase(f) : std::next(f);
+      }
+    } catch (...) {
+      fail(0);
+    }
+    merge(counts);
+  }
+  static bool finish(Workgroup& group, Counts& counts, u64 slice) {
+    if (!run_workgroup(group, slice)) return false;
+    ++counts.workgroups, counts.waves += group.waves.size();
+    return true;
   }
   // The violation of the lowest workgroup wins, so that the report does not depend on the threads.
   void fail(u64 id) {
@@ -170,6 +224,18 @@ class Runner {
   u64 failed_ = ~0ull;
   Counts merged_;
 };
+
+// Atomics and device-scope accesses anywhere in the code make the order of workgroups matter.
+bool communicates(const Program& program, const Kernel& kernel) {
+  u32 end = static_cast<u32>(program.code.size());
+  bool calls = false;
+  for (const auto& [name, other] : program.kernels)
+    if (other.entry > kernel.entry) end = std::min(end, other.entry);
+  auto any = [&](u32 from, u32 to, auto&& test) { return std::any_of(program.code.begin() + from, program.code.begin() + to, test); };
+  calls = any(kernel.entry, end, [](const Inst& i) { return std::strncmp(i.desc->name, "s_swappc", 8) == 0 || std::strncmp(i.desc->name, "s_setpc", 7) == 0; });
+  auto shared = [](const Inst& i) { return (i.flags & kAtomic && i.flags & (kVmem | kSmem)) || (i.flags & (kLoad | kStore) && i.mod.sc1); };
+  return calls ? any(0, static_cast<u32>(program.code.size()), shared) : any(kernel.entry, end, shared);
+}
 
 // Hidden arguments of code object v5/v6, 8-aligned after the explicit ones (AMDGPUUsage, "Implicit Kernel Arguments").
 void append_implicit(std::vector<u8>& kernarg, const LaunchConfig& c, std::size_t needed) {
@@ -215,6 +281,10 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   launch.kernarg = config.kernarg;
   append_implicit(launch.kernarg, config, found->second.kernarg_size);
   validate(launch, target_);
+  SyncClock sync;
+  launch.sync = &sync;
+  launch.ordered = communicates(program, found->second);
+  launch.track_global = u64(config.grid[0]) * config.grid[1] * config.grid[2] * launch.waves_per_group > 1;
   launch.kernarg_address = memory_.map(launch.kernarg.data(), launch.kernarg.size(), "kernel arguments", false);
   memory_.reset_shadows();
 

@@ -7,6 +7,7 @@
 #include "error.hpp"
 #include "memory.hpp"
 #include "program.hpp"
+#include "races.hpp"
 #include "report.hpp"
 
 namespace amdsim {
@@ -17,10 +18,11 @@ struct LaunchConfig {
   u32 block[3] = {1, 1, 1};  // in work-items
   std::vector<u8> kernarg;   // explicit arguments, already laid out; implicit ones are appended by launch()
   u32 dynamic_lds = 0;
+  bool sequential_accumulate = false;  // MFMA by the rule "sequential-rne" instead of the hardware's grouped sums
   u64 seed = 0;              // 0: the fixed interleaving; others explore
   int threads = 0;           // 0: one per core
   u32 relaxed = 0;           // bit per Check
-  u64 max_instructions = 0;  // per wave, 0: no limit
+  u64 max_instructions = 0;  // per wave; 0: a limit that only runaway loops reach
   i64 trace_group = -1;      // linear workgroup whose wave `trace_wave` is traced; -1: none
   int trace_wave = 0;
 };
@@ -37,6 +39,9 @@ struct Launch {
   std::vector<u8> kernarg, dispatch, queue;
   u32 lds_bytes = 0;
   u32 waves_per_group = 0;
+  SyncClock* sync = nullptr;
+  bool track_global = true;  // false for a single wave in all, where nothing can race
+  bool ordered = false;      // workgroups communicate or update atomically: one thread, interleaved in turn
 };
 
 class Machine {

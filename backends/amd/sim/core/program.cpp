@@ -55,6 +55,7 @@ Kernel make_kernel(const std::string& name, const KernelDirectives& d) {
   k.id_z = get(d, "system_sgpr_workgroup_id_z", 0);
   k.group_info = get(d, "system_sgpr_workgroup_info", 0);
   k.workitem_dims = static_cast<u32>(get(d, "system_vgpr_workitem_id", 0));
+  k.dynamic_stack = get(d, "uses_dynamic_stack", 0);
   k.scratch_enabled = get(d, "enable_private_segment", 0);
   set_registers(k, d);
   set_mode(k, d);

@@ -26,6 +26,7 @@ struct Kernel {
   bool id_x = true, id_y = false, id_z = false, group_info = false;
   u32 workitem_dims = 0;
   bool scratch_enabled = false;
+  bool dynamic_stack = false;
   u32 vgprs = 0, agprs = 0, sgprs = 0, accum_offset = 0;  // allocated, after rounding to granules
   u8 round32 = 0, round64 = 0, denorm32 = 3, denorm64 = 3;
   bool dx10_clamp = true, ieee = true, fp16_ovfl = false;

@@ -67,7 +67,7 @@ struct Desc {
   const void* body = nullptr;
   Ty dst = Ty::None;
   Ty sdst = Ty::None;
-  Ty src[4] = {Ty::None, Ty::None, Ty::None, Ty::None};
+  Ty src[5] = {Ty::None, Ty::None, Ty::None, Ty::None, Ty::None};
   u8 n_src = 0;
   u32 flags = 0;
   ShadowFn shadow = nullptr;  // nullptr: lane-wise default
@@ -75,6 +75,9 @@ struct Desc {
   u8 passes[2] = {0, 0};      // MFMA passes on gfx942, gfx950
   u32 aux = 0;                // family-specific number, e.g. bytes of a memory access
 };
+
+// aux of f8f6f4 MFMA: half the passes when neither operand is 8-bit (CDNA4 ISA table 28).
+inline constexpr u32 kHalvesForSmallFormats = 1;
 
 class Registry {
  public:
@@ -91,12 +94,18 @@ class Registry {
 // One registration function per family file in insns/, listed in registry.cpp.
 void register_control(Registry&);
 void register_salu(Registry&);
+void register_sopk(Registry&);
 void register_smem(Registry&);
 void register_valu_int(Registry&);
+void register_valu_int16(Registry&);
+void register_valu_bits(Registry&);
 void register_valu_float(Registry&);
+void register_valu_half(Registry&);
 void register_valu_cmp(Registry&);
 void register_valu_cvt(Registry&);
+void register_valu_cvt_small(Registry&);
 void register_valu_packed(Registry&);
+void register_valu_dot(Registry&);
 void register_valu_move(Registry&);   // mov, cndmask, readlane, writelane, permlane, accvgpr, mbcnt
 void register_mfma(Registry&);
 void register_ds(Registry&);

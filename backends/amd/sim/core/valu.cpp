@@ -3,6 +3,7 @@
 
 #include "../insns/vop.hpp"
 #include "fetch.hpp"
+#include "float_mode.hpp"
 #include "program.hpp"
 #include "shadow.hpp"
 
@@ -54,14 +55,21 @@ void exec_valu(Wave& w, const Inst& in) {
   const u64 exec = write_lanes(w, in);
   const bool vector_dst = in.dst.kind == Kind::Vgpr;
   u32* dst = vector_dst ? w.v[in.dst.reg] : nullptr;
-  if (in.flags & kReadsDst) (vector_sources == 1 ? io.b : vector_sources == 2 ? io.c : io.a) = dst;
+  if (in.flags & kReadsDst && vector_sources < 3) (vector_sources == 1 ? io.b : io.c) = dst;
   alignas(64) u32 result[8][kLanes];
   const bool direct = exec == kAllLanes && !needs_post(in);
   io.d = direct ? dst : result[0];
   if (!direct && in.flags & kReadsDst && vector_dst) std::memcpy(io.d, dst, sizeof(Row) * in.dst.dwords);
 
   propagate_undefined(w, in, exec);
-  reinterpret_cast<LaneFn>(const_cast<void*>(in.body))(io);
+  const LaneFn body = reinterpret_cast<LaneFn>(const_cast<void*>(in.body));
+  if (mode_is_plain(w.mode)) {
+    body(io);
+  } else {
+    const FloatMode mode(w.mode, in, io, buffer);
+    body(io);
+    if (vector_dst) mode.finish(io.d);
+  }
 
   if (vector_dst && !direct) {
     if (needs_post(in)) post_process(w, in, io.d, dst);

@@ -1,7 +1,7 @@
 // Architectural state of one wave, with the shadow state that the checks need.
 #pragma once
 
-#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,16 +27,26 @@ struct Mode {
   bool dx10_clamp = true, ieee = true, fp16_ovfl = false;
 };
 
-// A memory operation that has been issued and not yet proven complete by a wait.
-struct PendingOp {
+// A load whose result is held back until a wait proves it (only when the "waits" check is relaxed).
+struct Deferred {
   const Inst* inst = nullptr;
   u64 seq = 0;
-  u64 exec = 0;
-  std::vector<u32> data;  // deferred result rows, only when the "waits" check is relaxed
-  u32 lds_base = 0;       // LDS-DMA: first byte written
-  u32 lds_bytes = 0;      // LDS-DMA: bytes per lane
-  u32 lds_stride = 0;
-  bool is_lds_dma = false;
+  u8 path = 0;
+  u8 dwords = 0;
+  u16 first_row = 0;
+  std::shared_ptr<void> result;
+};
+
+// A direct global-to-LDS load that the issuing wave has not yet waited for.
+struct LdsDma {
+  const Inst* inst = nullptr;
+  u64 seq = 0;          // in the vm counter
+  u32 first = 0;        // LDS byte of lane 0
+  u32 bytes = 0;        // per lane
+  u32 stride = 0;       // between lanes
+  u64 lanes = 0;
+  std::vector<u8> data;  // lands at the wait
+  bool overlaps(u32 begin, u32 end) const;
 };
 
 // Sequence numbers of one wait counter. An operation with number s is proven complete when s <= done.
@@ -45,10 +55,21 @@ struct Counter {
   bool idle() const { return issued == done; }
 };
 
+// An LDS access not yet ordered before later accesses of other waves (see lds.cpp).
+struct LdsLog {
+  const Inst* inst = nullptr;
+  u64 seq = 0;
+  u64 lanes = 0;
+  u32 event = 0;
+  u32 bytes = 0;
+  u8 use = 0;
+  bool by_vm = false;
+  u32 address[kLanes];
+};
+
 struct HazardEvent {
   const Inst* inst;
-  u64 issue;    // wait-state clock when it issued
-  u64 exec;
+  u64 issue;  // wait-state clock when it issued
 };
 
 inline constexpr int kRing = 32;  // longer than the longest hazard window (20 wait states)
@@ -75,6 +96,7 @@ struct Wave {
   enum class State : u8 { Running, AtBarrier, Ended } state = State::Running;
   u32 barriers_passed = 0;
   u64 executed = 0;
+  bool yielded = false;  // asked to let other waves run (s_sleep)
 
   // Wait counters: vm in order; lds in order; smem and flat proven only by a wait to zero.
   Counter vm, lds, smem, flat;
@@ -82,13 +104,22 @@ struct Wave {
   u64 v_lds[kRows] = {};   // the same for LDS operations
   u64 v_flat[kRows] = {};  // flat loads: need vm in order and lgkm 0
   u64 s_smem[sreg::kCount] = {};
-  std::deque<PendingOp> vm_queue, lgkm_queue;
+  u64 flat_vm = 0, flat_lgkm = 0;      // how far each counter has proven the FLAT operations
+  const Inst* recent_vm[64] = {};
+  const Inst* recent_lds[64] = {};
+  const Inst* recent_smem[64] = {};
+  const Inst* recent_flat[64] = {};
+  std::vector<Deferred> deferred;
+  std::vector<LdsDma> lds_dma;
+  std::vector<LdsLog> lds_log;
+  u64 arrived_lds = 0, arrived_vm = 0;  // what was proven when the wave reached the barrier
 
-  // Hazards: a clock of wait states and the most recent instructions.
+  // Hazards: a clock of wait states, and the most recent instructions.
   u64 clock = 0;
-  HazardEvent ring[kRing] = {};
-  u32 ring_next = 0;
-  u64 hazard_until = 0;  // no producer with a window beyond this clock is outstanding
+  HazardEvent ring[kRing] = {};       // every instruction
+  HazardEvent mfma_ring[kRing] = {};  // matrix instructions only
+  u32 ring_next = 0, mfma_next = 0;
+  u64 hazard_until = 0;  // from this clock on no ordinary instruction needs a look at the rings
 
   // Scratch: private_dwords rows of 64 lanes, with shadow.
   std::vector<u32> scratch;

@@ -22,12 +22,16 @@ struct Workgroup {
   std::vector<Wave> waves;
   std::vector<u8> lds;         // the workgroup's allocation, exactly
   std::vector<u8> lds_undef;   // one byte of 0/1 per LDS byte
+  bool lds_any_undef = true;   // false only when no byte can be undefined
+  u32 releases = 0;            // how often this workgroup released (see races.hpp)
   u32 barrier_round = 0;
+  // Race shadow of LDS: last writer and reader of each byte; stamps up to lds_floor are ordered (see lds.cpp).
+  std::vector<u32> lds_written, lds_read;
+  u32 lds_event = 0, lds_floor = 0;
   Counts* counts = nullptr;    // this thread's report accumulator
   Trace* trace = nullptr;      // set in the workgroup whose wave is traced
   std::mt19937_64 rng;
   bool explore = false;        // seeded interleaving instead of the fixed one
-  bool deferred = false;       // results land at the wait (the "waits" check is relaxed)
 };
 
 }  // namespace amdsim

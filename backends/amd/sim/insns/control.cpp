@@ -1,6 +1,8 @@
-// Branches, waits, barriers, priorities and the other SOPP instructions.
+// Branches, waits, barriers, priorities and the other program-control instructions (SOPP).
+#include "../core/lds.hpp"
 #include "../core/registry.hpp"
-#include "../core/workgroup.hpp"
+#include "../core/waits.hpp"
+#include "vmem.hpp"
 
 namespace amdsim {
 namespace {
@@ -19,9 +21,11 @@ void s_cbranch_scc(Wave& w, const Inst& in) {
   if (w.scc == Wanted) jump(w, in);
 }
 
+// A defined bit that is set decides the branch whatever the undefined bits are.
 template <bool WhenZero>
 void s_cbranch_vcc(Wave& w, const Inst& in) {
-  if (!(w.vcc() & ~w.undef_pair(sreg::kVcc))) require_defined(w, w.undef_pair(sreg::kVcc), "VCC");
+  const u64 undefined = w.undef_pair(sreg::kVcc);
+  if (!(w.vcc() & ~undefined)) require_defined(w, undefined, "VCC");
   if ((w.vcc() == 0) == WhenZero) jump(w, in);
 }
 
@@ -30,9 +34,27 @@ void s_cbranch_exec(Wave& w, const Inst& in) {
   if ((w.exec() == 0) == WhenZero) jump(w, in);
 }
 
-void s_endpgm(Wave& w, const Inst&) { w.state = Wave::State::Ended; }
+// Outstanding operations complete by themselves once the wave has ended.
+void s_endpgm(Wave& w, const Inst&) {
+  w.vm.done = w.vm.issued, w.lds.done = w.lds.issued;
+  if (!w.lds_dma.empty()) land_lds_dma(w);
+  arrive_at_barrier(w);
+  w.state = Wave::State::Ended;
+}
 
-void s_barrier(Wave& w, const Inst&) { w.state = Wave::State::AtBarrier; }
+void s_barrier(Wave& w, const Inst&) {
+  arrive_at_barrier(w);
+  w.state = Wave::State::AtBarrier;
+}
+
+void s_waitcnt(Wave& w, const Inst& in) { wait_counters(w, in.imm); }
+
+void s_nop(Wave& w, const Inst& in) { w.clock += static_cast<u64>(in.imm & 15); }
+
+void s_trap(Wave& w, const Inst& in) { w.unsupported("trap " + std::to_string(in.imm)); }
+
+// A hint that the wave waits for something: let the others run.
+void s_sleep(Wave& w, const Inst&) { w.yielded = true; }
 
 void no_effect(Wave&, const Inst&) {}
 
@@ -55,10 +77,13 @@ void register_control(Registry& r) {
   r.add(sopp("s_cbranch_execnz", s_cbranch_exec<false>, {Ty::Label}, kBranch));
   r.add(sopp("s_endpgm", s_endpgm, {}, kTerminator));
   r.add(sopp("s_barrier", s_barrier));
-  r.add(sopp("s_waitcnt", no_effect, {Ty::Waitcnt}));
-  r.add(sopp("s_nop", no_effect, {Ty::Imm16}));
-  r.add(sopp("s_setprio", no_effect, {Ty::Imm16}));
-  r.add(sopp("s_sleep", no_effect, {Ty::Imm16}));
+  r.add(sopp("s_waitcnt", s_waitcnt, {Ty::Waitcnt}));
+  r.add(sopp("s_nop", s_nop, {Ty::Imm16}));
+  r.add(sopp("s_trap", s_trap, {Ty::Imm16}));
+  r.add(sopp("s_sleep", s_sleep, {Ty::Imm16}));
+  for (const char* name : {"s_setprio", "s_inst_prefetch", "s_sethalt", "s_incperflevel", "s_decperflevel"})
+    r.add(sopp(name, no_effect, {Ty::Imm16}));
+  for (const char* name : {"s_wakeup", "s_icache_inv", "s_ttracedata", "s_code_end"}) r.add(sopp(name, no_effect));
 }
 
 }  // namespace amdsim

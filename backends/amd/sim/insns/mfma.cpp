@@ -29,6 +29,7 @@ struct MatrixOp {
   Source a, b;
   bool sparse = false, scaled = false;
   std::vector<i32> a_index, b_index, c_index;
+  std::vector<i32> a_contiguous, b_contiguous;  // f8f6f4: the layout of 4- and 6-bit operands
 };
 
 Element element_of(Source source, bool fnuz) {
@@ -304,9 +305,9 @@ void mfma_f8f6f4(Wave& w, const Inst& in) {
     const Element element = f8f6f4_element(w, code);
     const int dwords = s.m * s.k / kLanes * arith::element_bits(element) / 32;
     if (source.dwords != dwords) w.unsupported("matrix source of " + std::to_string(source.dwords) + " registers, its format needs " + std::to_string(dwords));
-    MatrixShape layout = s;
-    layout.run = arith::element_bits(element) == 8 ? 16 : 0;  // 8-bit operands come in two runs of 16
-    load_factors(out, is_a ? a_layout(layout) : b_layout(layout), identity_lanes(), source_rows(w, source), element);
+    const bool bytes = arith::element_bits(element) == 8;  // these come in two runs of 16
+    const std::vector<i32>& index = is_a ? (bytes ? op.a_index : op.a_contiguous) : (bytes ? op.b_index : op.b_contiguous);
+    load_factors(out, index, identity_lanes(), source_rows(w, source), element);
   };
   load(t.a, true, in.mod.cbsz, in.src[0]);
   load(t.b, false, in.mod.blgp, in.src[1]);
@@ -476,9 +477,14 @@ Desc describe(const MatrixOp& op, u8 passes942, u8 passes950) {
 void add_op(Registry& r, const MatrixShape& shape, Source a, Source b, int passes942, int passes950, bool sparse = false,
             bool scaled = false) {
   static std::deque<MatrixOp> ops;
-  MatrixOp& op = ops.emplace_back(MatrixOp{"", shape, a, b, sparse, scaled, {}, {}, {}});
+  MatrixOp& op = ops.emplace_back(MatrixOp{"", shape, a, b, sparse, scaled, {}, {}, {}, {}, {}});
   op.name = composed_name(op);
   op.a_index = a_layout(shape), op.b_index = b_layout(shape), op.c_index = c_layout(shape, a == Source::f64);
+  if (a == Source::f8f6f4) {
+    MatrixShape contiguous = shape;
+    contiguous.run = 0;
+    op.a_contiguous = a_layout(contiguous), op.b_contiguous = b_layout(contiguous);
+  }
   r.add(describe(op, static_cast<u8>(passes942), static_cast<u8>(passes950)));
 }
 
