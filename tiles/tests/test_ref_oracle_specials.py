@@ -1,0 +1,134 @@
+"""The oracle on infinities, NaN, subnormals and the largest numbers: what may happen is always covered."""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import warpwave as ww
+from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e5m2, i8, i32
+from warpwave.tiles.ir import OPS
+from warpwave.tiles.ir.opdefs import TERMINATORS
+from warpwave.tiles.reference import contract, functions, interpreter, oracle, shapes
+from warpwave.tiles.tests.legal_evaluation import evaluate_legally
+from warpwave.tiles.tests.reference_harness import op_kernel
+
+FLOATS = (f32, f16, bf16)
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.3, 3e38, -3e38, 60000.0, 1e-42, 2.0**-130, 5e-8, math.inf, -math.inf, math.nan]
+
+
+def unsure(x):
+    """About the same numbers, no longer certain, and all the special ones."""
+    return ww.where(ww.abs(x) < 8.0, ww.log(ww.exp(x)), x)
+
+
+STEPS = {
+    "unsure": unsure,
+    "exp": ww.exp,
+    "exp2": ww.exp2,
+    "log": ww.log,
+    "log2": ww.log2,
+    "sqrt": ww.sqrt,
+    "rsqrt": ww.rsqrt,
+    "rcp": ww.rcp,
+    "tanh": ww.tanh,
+    "erf": ww.erf,
+    "sigmoid": ww.sigmoid,
+    "gelu": ww.gelu,
+    "gelu_tanh": lambda x: ww.gelu(x, approximate=True),
+    "silu": ww.silu,
+    "relu": ww.relu,
+    "neg": ww.neg,
+    "abs": ww.abs,
+    "square": lambda x: x * x,
+    "double": lambda x: x + x,
+    "twice less": lambda x: x - 2.0 * x,
+    "inverse": lambda x: 1.0 / x,
+    "ratio": lambda x: x / ww.sum(x, axis=0),
+    "fma": lambda x: ww.fma(x, x, x),
+    "flip": lambda x: ww.max(x, axis=0) - x,
+    "skip nan": lambda x: ww.maximum(x, -1.0, nan="ignore"),
+    "skip nan below": lambda x: ww.minimum(x, 2.0, nan="ignore"),
+    "largest": lambda x: x * ww.max(x, axis=0, nan="ignore"),
+    "least": lambda x: x + ww.min(x, axis=0, nan="ignore"),
+    "prod": lambda x: x * ww.prod(x, axis=0),
+    "cumsum": ww.cumsum,
+    "suffix": lambda x: ww.cumsum(x, reverse=True, exclusive=True),
+    "isnan": lambda x: ww.where(ww.isnan(x), 5.0, x),
+    "select": lambda x: ww.where(x >= 0.3, x, -x),
+    "not equal": lambda x: ww.where(x != 1.0, x, 7.0),
+    "fp8": lambda x: ww.cast(ww.cast(x, fp8e4m3, saturate=False), x.dtype),
+    "fp8 up": lambda x: ww.cast(ww.cast(x, fp8e5m2, rounding="rtp"), x.dtype),
+    "f16": lambda x: ww.cast(ww.cast(x, f16, rounding="rtz"), x.dtype),
+    "int": lambda x: ww.cast(ww.cast(x, i32) + 1, x.dtype),
+    "narrow int": lambda x: ww.cast(ww.cast(ww.cast(x, i32), i8), x.dtype),
+    "int logic": lambda x: ww.cast(ww.cast(x, i32) & 7, x.dtype),
+    "bits": lambda x: x + ww.cast(ww.bitcast(ww.cast(x, f32), i32) & 1, x.dtype),
+    "order": lambda x: ww.cast(ww.sum(ww.cast(x < 0.5, i32), axis=0), x.dtype) + x,
+    "both": lambda x: ww.where((x > 0.2) & ~(x > 0.4), 1.0, x),
+    "matmul": lambda x: _outer(x),
+}
+
+
+def _outer(x):
+    row = ww.cast(x, f16 if x.dtype == f16 else f32)[None, :]
+    product = ww.mma_ABt(ww.zeros(ww.rt[f32, 1, 1]), row, row)
+    return x + ww.cast(ww.sum(ww.sum(product, axis=1), axis=0), x.dtype)
+
+
+def check_program(dtype, names, values, seed, mode):
+    def program(x):
+        for name in names:
+            x = STEPS[name](x)
+        return x
+
+    with np.errstate(all="ignore"):
+        x = np.array(values, dtype.numpy)
+    kernel, _ = op_kernel(program, (x,))
+    arguments = {"a0": x, "r0": np.zeros(x.shape, dtype.numpy)}
+    estimate = oracle(kernel, arguments)["r0"]
+    assert not np.isnan(estimate.bound).any()
+    for repeat in range(3):
+        actual = evaluate_legally(kernel, arguments, seed + repeat, mode)["r0"]
+        assert estimate.agrees(actual).all(), (estimate.value, estimate.bound, actual)
+
+
+programs = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5)
+inputs = st.lists(st.sampled_from(SPECIAL) | st.floats(-4, 4, width=32), min_size=1, max_size=5)
+modes = st.sampled_from(["nearest", "zero", "down"])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.sampled_from(FLOATS), programs, inputs, st.integers(0, 2**32), modes)
+def test_programs_on_special_values_stay_inside(dtype, names, values, seed, mode):
+    check_program(dtype, names, values, seed, mode)
+
+
+@pytest.mark.sweep
+@settings(max_examples=5000, deadline=None)
+@given(st.sampled_from(FLOATS), programs, inputs, st.integers(0, 2**32), modes)
+def test_many_programs_on_special_values_stay_inside(dtype, names, values, seed, mode):
+    check_program(dtype, names, values, seed, mode)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", sorted(STEPS))
+def test_each_step_on_every_special_value(name, dtype):
+    for value in SPECIAL:
+        check_program(dtype, [name], [value], 0, "nearest")
+        check_program(dtype, ["unsure", name], [value, 1.0], 0, "zero")
+
+
+def test_every_op_of_the_language_has_a_meaning_here():
+    shared = {*shapes.REARRANGE, *interpreter._HANDLERS, *functions.FLOAT, *functions.INTEGER}
+    assert set(OPS) - set(TERMINATORS) == shared | set(contract.OPS)
+
+
+def test_the_oracle_gives_its_own_meaning_to_all_that_rounds_or_decides():
+    own = set(import_module("warpwave.tiles.reference.oracle").OPS)
+    assert set(contract.OPS) - own == {"iota", "random_bits"}
