@@ -53,8 +53,10 @@ def public_functions(module: ModuleType) -> Iterator[FunctionType]:
     from warpwave import tiles
 
     for name, value in vars(module).items():
-        here = isinstance(value, FunctionType) and value.__module__ == module.__name__
-        if here and getattr(tiles, name, None) is value:
+        if not isinstance(value, FunctionType) or value.__module__ != module.__name__:
+            continue
+        exported: object = getattr(tiles, name, None)
+        if exported is value:
             yield value
 
 

@@ -10,21 +10,27 @@ from typing import Any
 
 import numpy as np
 
+from warpwave.tiles.dtypes import DType
 from warpwave.tiles.errors import CaptureError
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """One value read from outside the kernel: how to read it again, and what it was."""
+    """One value read from outside the kernel: how to read it again, and what it was.
+
+    `fixed` is the value itself if it cannot change, so that finding it again is enough.
+    """
 
     name: str
     read: Callable[[], Any]
     frozen: Any
+    fixed: Any = None
 
     def unchanged(self) -> bool:
         """Whether reading it now gives what capture saw."""
         try:
-            return bool(freeze(self.read()) == self.frozen)
+            value = self.read()
+            return (value is self.fixed and value is not None) or bool(freeze(value) == self.frozen)
         except Exception:  # reading may run a property's code: whatever fails now is not what capture saw
             return False
 
@@ -81,7 +87,7 @@ class Dependencies:
         key = (id(owner), name)
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
-            self._seen[key] = Dependency(name, read, freeze(value))
+            self._seen[key] = Dependency(name, read, freeze(value), value if _is_fixed(value) else None)
             self._watch(self._seen[key], value)
         return value
 
@@ -104,6 +110,12 @@ def _is_mutable(value: Any) -> bool:
     return isinstance(value, list | dict | set | bytearray | collections.deque | np.ndarray)
 
 
+def _is_fixed(value: Any) -> bool:
+    if isinstance(value, types.FunctionType):
+        return _is_language(value.__module__ or "")
+    return isinstance(value, int | float | str | bytes | DType | types.ModuleType)
+
+
 # -- comparing values ---------------------------------------------------------------------------------
 
 
@@ -121,12 +133,22 @@ class Identity:
 
 
 def freeze(value: Any) -> Any:
-    """A comparable picture of a value: contents of containers, code of functions, identity of the rest."""
+    """A comparable picture of a value: contents of containers, code of functions, identity of the rest.
+
+    Every launch compares pictures, so the common kinds come first.
+    """
+    kind = type(value)
+    if kind is int or kind is str or kind is bool or value is None:
+        return (kind.__name__, value)
+    if kind is types.ModuleType or kind is DType:
+        return ("object", Identity(value))
+    if kind is types.FunctionType and _is_language(value.__module__ or ""):
+        return ("object", Identity(value))
     if isinstance(value, np.ndarray | np.generic):
         return _freeze_array(np.asarray(value))
     if isinstance(value, float):
         return ("float", value.hex() if value == value else "nan")
-    if isinstance(value, bool | int | str | bytes | bytearray | None):
+    if isinstance(value, int | str | bytes | bytearray):
         return (type(value).__name__, bytes(value) if isinstance(value, bytearray) else value)
     if isinstance(value, list | tuple | collections.deque):
         return (type(value).__name__, tuple(freeze(v) for v in value))

@@ -70,14 +70,13 @@ def _borrow_numpy(array: np.ndarray[Any, Any]) -> Array:
     if dtype is None:
         raise unsupported_dtype(str(array.dtype), swapped=not array.dtype.isnative)
     size = array.itemsize
-    if any(s % size for s in array.strides):
+    strides = tuple([s // size for s in array.strides])
+    if any([s % size for s in array.strides]):  # a list is quicker than a generator for a few strides
         raise TileTypeError(
             f"strides of {array.strides} bytes are not whole elements of {dtype.nbytes} bytes",
             hint="copy it with numpy.ascontiguousarray",
         )
-    strides = tuple(s // size for s in array.strides)
-    address = array.__array_interface__["data"][0]
-    return Array(dtype, array.shape, strides, HOST, address, array, array, array.flags.writeable)
+    return Array(dtype, array.shape, strides, HOST, array.ctypes.data, array, array, array.flags.writeable)
 
 
 def unsupported_dtype(name: str, *, swapped: bool = False) -> TileTypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -72,9 +73,14 @@ class Compiled:
             )
         self.launch(bound)
 
+    @functools.cached_property
+    def outputs(self) -> list[str]:
+        """Names of the parameters that the kernel writes."""
+        return self.ir.outputs
+
     def launch(self, bound: Bound) -> None:
         """Execute with arguments that are bound and of the compiled types."""
-        self.program.run(self.binder.launchable(bound, self.captured.kernel.outputs))
+        self.program.run(self.binder.launchable(bound, self.outputs))
 
     def up_to_date(self) -> bool:
         """Whether compiling again would see the same globals, closures and helpers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ class Derived:
 
     def value(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """The constant for these arguments."""
-        wanted = {n: arguments[n] for n in inspect.signature(self.rule).parameters}
+        wanted = {n: arguments[n] for n in _parameters(self.rule)}
         try:
             return self.rule(**wanted)
         except (TypeError, IndexError) as error:
@@ -26,6 +27,11 @@ class Derived:
             raise TileTypeError(
                 f"the constant {name} cannot be derived from {given}: {error}", hint=f"pass {name}=..."
             ) from error
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(rule).parameters)
 
 
 def derived(rule: Callable[..., Any]) -> Any:

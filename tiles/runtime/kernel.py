@@ -15,7 +15,7 @@ from warpwave.tiles.capture.dependencies import freeze
 from warpwave.tiles.errors import CaptureError, TileError, TileTypeError, TileValueError
 from warpwave.tiles.language import context
 from warpwave.tiles.runtime import registry
-from warpwave.tiles.runtime.backend import Backend, SuggestsConstants
+from warpwave.tiles.runtime.backend import Backend
 from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
@@ -117,9 +117,10 @@ class Kernel:
 
     def _constants(self, bound: Bound, backend: Backend, target: str) -> tuple[dict[str, Any], dict[str, str]]:
         """Every constant's value and origin: the call, else the target's table, else the default."""
-        tuned: Mapping[str, Any] = {}
-        if isinstance(backend, SuggestsConstants):
-            tuned = backend.constants_for(self.path, target, bound.arguments)
+        tuned: Mapping[str, Any] = {}  # see backend.SuggestsConstants
+        suggest = getattr(backend, "constants_for", None)  # isinstance of a protocol costs microseconds
+        if suggest is not None:
+            tuned = suggest(self.path, target, bound.arguments)
         values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         sources = (
