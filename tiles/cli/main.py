@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
@@ -33,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0
+    except Exception:  # a defect, or an error in the user's own file; Python's status for it is 1, ours for "disagree"
+        traceback.print_exc()
+        return ERROR
 
 
 def _commands(arguments: Sequence[str]) -> Mapping[str, Command]:

@@ -148,6 +148,15 @@ def test_mistakes_give_2_and_the_way_out(file, capsys, arguments, text):
     assert text in err
 
 
+def test_an_error_in_the_users_file_is_no_disagreement(tmp_path, capsys):
+    path = tmp_path / "broken.py"
+    path.write_text("import warpwave as ww\n1 / 0\n")
+    status, _, err = run(capsys, "check", f"{path}:k")
+    assert status == 2
+    assert "ZeroDivisionError" in err
+    assert f'File "{path}", line 2' in err
+
+
 def test_show_prints_each_view(file, capsys):
     shapes = ("f32[?,?]", "f32[?,?]", "f32[?,?]")
     _, ir, _ = run(capsys, "show", f"{file}:axpy", *shapes, "--const", "B=8")
