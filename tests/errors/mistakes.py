@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 from warpwave import TileError
+from warpwave.tiles.reference import BACKEND
+from warpwave.tiles.runtime import registry
 
 HERE = Path(__file__).parent
 MARK = "# here"
@@ -45,9 +48,11 @@ class Mistake:
     line: int | None
 
     def error(self) -> TileError:
-        """What the mistake raises."""
+        """What the mistake raises where only the reference is installed, so that messages are the same everywhere."""
+        plugins = {"reference": registry.Plugin("reference", "warpwave", BACKEND)}
         try:
-            self.make()
+            with mock.patch.object(registry, "_load", return_value=plugins):
+                self.make()
         except TileError as error:
             return error
         raise AssertionError(f"{self.name} raises nothing")
