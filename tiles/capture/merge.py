@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from warpwave.tiles.capture.state import same
+from warpwave.tiles.capture.state import Contents, same
 from warpwave.tiles.dtypes import DType, bool_, f32
 from warpwave.tiles.language.elementwise import cast, constant, is_number, natural_dtype, to_register
 from warpwave.tiles.language.handles import Tile
@@ -46,8 +47,9 @@ class Shape:
         return self.kind in ("list", "dict")
 
 
-def parts(x: Any) -> list[tuple[Any, Any]] | None:
-    """The items of a tuple, list, dict or dataclass by key; None for other values."""
+def parts(x: Any, contents: Contents = MappingProxyType({})) -> list[tuple[Any, Any]] | None:
+    """The items of a tuple, list, dict or dataclass by key, as `contents` has them; None for other values."""
+    x = contents.get(id(x), x)
     if isinstance(x, tuple) or type(x) is list:
         return list(enumerate(x))
     if type(x) is dict:
@@ -91,9 +93,12 @@ class Merger:
 
     The same pair of lists is merged once, so that two names of one list stay two names of one list.
     `in_loop`: every tile in an immutable structure is a leaf, since the next iteration brings another.
+    `contents_a` and `contents_b` are what lists and dicts hold on each path, where that differs from now.
     """
 
     in_loop: bool = False
+    contents_a: Contents = field(default_factory=dict)
+    contents_b: Contents = field(default_factory=dict)
     types: list[TileType] = field(default_factory=list)
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
     containers: list[tuple[Any, Any, Shape]] = field(default_factory=list)
@@ -118,7 +123,7 @@ class Merger:
         return same(a, b)
 
     def _container(self, a: Any, b: Any) -> Shape:
-        items, others = parts(a), parts(b)
+        items, others = parts(a, self.contents_a), parts(b, self.contents_b)
         if type(a) is not type(b) or items is None or others is None:
             raise Mismatch(f"it is {describe(a)} on one path and {describe(b)} on the other")
         keys = [k for k, _ in items]

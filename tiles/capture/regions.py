@@ -16,7 +16,7 @@ from typing import Any
 from warpwave.tiles.capture.interpreter import Interpreter
 from warpwave.tiles.capture.merge import Merger, Mismatch, Shape, bring_to, has_tile, leaves_of, rebuild
 from warpwave.tiles.capture.scope import UNBOUND, Poison
-from warpwave.tiles.capture.state import Slot, Snapshot
+from warpwave.tiles.capture.state import Contents, Slot, Snapshot
 from warpwave.tiles.dtypes import i32
 from warpwave.tiles.errors import CaptureError
 from warpwave.tiles.ir import Block, Value
@@ -53,7 +53,7 @@ def run_if(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Cal
     snapshot.restore()
     second = _trace_branch(ip, snapshot, other)
     snapshot.restore()
-    merger = Merger()
+    merger = Merger(False, first.contents, second.contents)
     result_shape = merger.merge(first.result, second.result)
     shapes, poisons = _merge_slots(snapshot, first, second, merger)
     for branch, side in ((first, 0), (second, 1)):
@@ -87,13 +87,15 @@ class _Branch:
     block: Block
     result: Any
     values: dict[Slot, Any]
+    contents: Contents
 
 
 def _trace_branch(ip: Interpreter, snapshot: Snapshot, body: Callable[[], Any]) -> _Branch:
     block = Block()
     with ip.region(block, snapshot):
         result = body()
-        return _Branch(block, result, {slot: snapshot.current(slot) for slot in snapshot.changes()})
+        values = {slot: snapshot.current(slot) for slot in snapshot.changes()}
+        return _Branch(block, result, values, snapshot.contents_now())
 
 
 def _merge_slots(
@@ -122,7 +124,7 @@ def _merge_slots(
 
 def _try_merge(merger: Merger, a: Any, b: Any) -> Shape:
     """Merge, leaving no leaves behind if it fails half-way."""
-    Merger(merger.in_loop).merge(a, b)
+    Merger(merger.in_loop, merger.contents_a, merger.contents_b).merge(a, b)
     return merger.merge(a, b)
 
 
@@ -133,12 +135,14 @@ def _try_merge(merger: Merger, a: Any, b: Any) -> Shape:
 class _Plan:
     """The assumption that a loop is traced under.
 
-    `carried` maps a slot to the value that decides its type together with the initial one; `local` slots
+    `carried` maps a slot to the value that decides its type together with the initial one, and `contents` are what
+    the lists and dicts in these values held then; `local` slots
     have no defined value when an iteration starts. `tried` are the types that were assumed before, `aliased`
     the slots that once were corrected for sharing a list with another slot.
     """
 
     carried: dict[Slot, Any] = field(default_factory=dict)
+    contents: dict[int, Any] = field(default_factory=dict)
     local: dict[Slot, Poison] = field(default_factory=dict)
     tried: dict[Slot, list[Any]] = field(default_factory=dict)
     aliased: set[Slot] = field(default_factory=set)
@@ -267,7 +271,7 @@ def _first_plan(ip: Interpreter, snapshot: Snapshot, hint: Iterable[str], counte
 
 
 def _make_carry(snapshot: Snapshot, plan: _Plan) -> _Carry:
-    merger = Merger(in_loop=True)
+    merger = Merger(True, snapshot.contents_before(), dict(plan.contents))
     shapes = {slot: merger.merge(snapshot.before(slot), other) for slot, other in plan.carried.items()}
     return _Carry(merger, shapes)
 
@@ -279,18 +283,22 @@ def _plan_holds(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slo
         before = snapshot.before(slot)
         if slot in plan.local or before is UNBOUND or isinstance(before, Poison):
             continue
-        if slot in carry.shapes and _fits_carry(before, plan.carried[slot], final):
+        if slot in carry.shapes and _fits_carry(snapshot, plan, slot, final):
             continue
         holds = False
-        _correct(plan, slot, before, final)
+        _correct(snapshot, plan, slot, final)
+    if not holds:
+        plan.contents.update(snapshot.contents_now())
     return holds and _aliases_hold(snapshot, plan, carry, finals)
 
 
 def _aliases_hold(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
     """Whether variables share lists at the end of the body just as was assumed for its start."""
-    merger = Merger(in_loop=True)
+    merger = Merger(True, snapshot.contents_before())
     actual = {slot: merger.merge(snapshot.before(slot), finals[slot]) for slot in carry.shapes}
     wrong = [slot for slot, shape in carry.shapes.items() if not shape.matches(actual[slot])]
+    if wrong:
+        plan.contents.update(snapshot.contents_now())
     for slot in wrong:
         plan.carried[slot] = finals[slot]
         if slot in plan.aliased:
@@ -302,19 +310,20 @@ def _aliases_hold(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[S
     return not wrong
 
 
-def _fits_carry(before: Any, assumed: Any, final: Any) -> bool:
+def _fits_carry(snapshot: Snapshot, plan: _Plan, slot: Slot, final: Any) -> bool:
     """Whether the value at the end of the body has the structure and leaf types that were assumed."""
     if isinstance(final, Poison) or final is UNBOUND:
         return False
-    expected, actual = Merger(in_loop=True), Merger(in_loop=True)
+    before, contents = snapshot.before(slot), snapshot.contents_before()
+    expected, actual = Merger(True, contents, plan.contents), Merger(True, contents)
     try:
-        matches = expected.merge(before, assumed).matches(actual.merge(before, final))
+        matches = expected.merge(before, plan.carried[slot]).matches(actual.merge(before, final))
     except Mismatch:
         return False
     return matches and expected.types == actual.types
 
 
-def _correct(plan: _Plan, slot: Slot, before: Any, final: Any) -> None:
+def _correct(snapshot: Snapshot, plan: _Plan, slot: Slot, final: Any) -> None:
     """Carry the slot with the type that `final` asks for; local to the body if there is no such type."""
     plan.carried.pop(slot, None)
     if isinstance(final, Poison):
@@ -323,8 +332,8 @@ def _correct(plan: _Plan, slot: Slot, before: Any, final: Any) -> None:
     try:
         if final is UNBOUND:
             raise Mismatch("it is deleted in the body")
-        merger = Merger(in_loop=True)
-        asked = (merger.merge(before, final), merger.types)
+        merger = Merger(True, snapshot.contents_before())
+        asked = (merger.merge(snapshot.before(slot), final), merger.types)
         if any(asked[0].matches(shape) and asked[1] == types for shape, types in plan.tried.get(slot, ())):
             raise Mismatch("its type changes from one iteration to the next")
         plan.tried.setdefault(slot, []).append(asked)

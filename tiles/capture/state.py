@@ -12,7 +12,7 @@ import collections
 import functools
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,9 @@ _PLAIN = (
     *(Tile, Tensor, Buffer, DType, TileType, type, types.ModuleType, types.FunctionType),
     *(bool, int, float, str, bytes, type(None)),
 )
+
+
+Contents = Mapping[int, Any]  # what lists and dicts held at some time, by id
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,14 @@ class Snapshot:
     def holds(self, obj: Any) -> bool:
         """Whether a list or dict is reachable."""
         return id(obj) in self._saved
+
+    def contents_before(self) -> Contents:
+        """What the reachable lists and dicts held when this was taken."""
+        return {i: s.content for i, s in self._saved.items() if not isinstance(s.holder, Frame)}
+
+    def contents_now(self) -> Contents:
+        """What those lists and dicts hold now, to be looked up after a `restore`."""
+        return {i: s.target.copy() for i, s in self._saved.items() if s.holder is s.target and not s.is_untouched}
 
     def restore(self) -> None:
         """Put every frame and container back to its saved contents."""

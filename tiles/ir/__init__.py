@@ -6,6 +6,6 @@ from warpwave.tiles.ir.builder import Builder
 from warpwave.tiles.ir.core import Block, Kernel, Op, Value, walk
 from warpwave.tiles.ir.opdefs import OPS, OpDef
 from warpwave.tiles.ir.printer import print_kernel
-from warpwave.tiles.ir.verifier import verify
+from warpwave.tiles.ir.verifier import host_values, verify
 
-__all__ = ["OPS", "Block", "Builder", "Kernel", "Op", "OpDef", "Value", "print_kernel", "verify", "walk"]
+__all__ = ["OPS", "Block", "Builder", "Kernel", "Op", "OpDef", "Value", "host_values", "print_kernel", "verify", "walk"]

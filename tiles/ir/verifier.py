@@ -96,11 +96,16 @@ def _region(op: Op, region: Block, visible: set[Value]) -> None:
 
 def _check_grid(kernel: Kernel, grid: Op) -> None:
     """Grid sizes are computed on the host, so they may depend on arguments and arithmetic only."""
-    allowed = set(kernel.params)
-    for op in kernel.body.ops[: kernel.body.ops.index(grid)]:
-        host = OPS[op.name].effect == "none" and all(v in allowed for v in op.operands)
-        if host and all(isinstance(v.type, TileType) and v.type.is_scalar for v in op.results):
-            allowed.update(op.results)
-    for operand in grid.operands:
-        if operand not in allowed:
-            _fail(grid, "a grid size depends on more than arguments, tensor extents and constants")
+    before = Block(kernel.params, kernel.body.ops[: kernel.body.ops.index(grid)])
+    if not host_values(before).issuperset(grid.operands):
+        _fail(grid, "a grid size depends on more than arguments, tensor extents and constants")
+
+
+def host_values(body: Block) -> set[Value]:
+    """The scalars of a kernel's body that follow from its arguments by arithmetic alone."""
+    known = set(body.args)
+    for op in body.ops:
+        scalars = all(isinstance(v.type, TileType) and v.type.is_scalar for v in op.results)
+        if scalars and OPS[op.name].effect == "none" and known.issuperset(op.operands):
+            known.update(op.results)
+    return known

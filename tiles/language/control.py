@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from warpwave.tiles.dtypes import bool_, i32
+from warpwave.tiles.dtypes import bool_, i32, i64
 from warpwave.tiles.errors import CaptureError, TileTypeError, TileValueError
+from warpwave.tiles.ir import host_values
 from warpwave.tiles.language import context
 from warpwave.tiles.language.creation import iota
 from warpwave.tiles.language.elementwise import as_tile, cast, is_number, where
@@ -51,6 +52,11 @@ def grid(*sizes: Any) -> Any:
     if not builder.emitted.isdisjoint(ACCESSES):
         raise TileValueError("ww.grid is called after a load or store", hint="call it first of all")
     values = [index(size, "a grid size").value for size in sizes]
+    if not host_values(builder.body).issuperset(values):
+        raise TileValueError(
+            "a grid size depends on more than arguments, tensor extents and constants",
+            hint="compute it with arithmetic, min, max and ww.where; `if` on run-time values is too late",
+        )
     results = tuple(Tile(v) for v in builder.emit("grid", values))
     return results if len(results) > 1 else results[0]
 
@@ -60,6 +66,8 @@ def index(x: Any, what: str) -> Tile:
     tile = as_tile(x)
     if tile.shape or not tile.dtype.is_int:
         raise TileTypeError(f"{what} must be an integer, got {tile.type}")
+    if tile.dtype == i64:
+        raise TileTypeError(f"{what} must be an i32, got {tile.type}", hint="convert with ww.cast(x, i32) if it fits")
     return cast(tile, i32)
 
 

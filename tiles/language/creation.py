@@ -7,7 +7,7 @@ from typing import Any
 from warpwave.tiles.dtypes import i32
 from warpwave.tiles.errors import TileTypeError
 from warpwave.tiles.language import context
-from warpwave.tiles.language.elementwise import as_tile, constant, is_number
+from warpwave.tiles.language.elementwise import as_tile, constant, is_number, positive_axis
 from warpwave.tiles.language.handles import Tile
 from warpwave.tiles.types import TileType
 
@@ -45,7 +45,7 @@ def iota(type_: TileType, axis: int = 0) -> Tile:
     tile_type = _type_of(type_, "iota")
     if tile_type.dtype != i32:
         raise TileTypeError(f"iota gives i32, got {tile_type}", hint="convert with ww.cast(x, dtype)")
-    return Tile(context.builder().emit1("iota", shape=tile_type.shape, axis=axis % max(tile_type.rank, 1)))
+    return Tile(context.builder().emit1("iota", shape=tile_type.shape, axis=positive_axis(axis, tile_type, "iota")))
 
 
 def distribute(x: Tile, over: tuple[int, ...]) -> Tile:
@@ -64,8 +64,9 @@ def concat(tiles: list[Tile] | tuple[Tile, ...], axis: int) -> Tile:
     """Tiles joined along `axis`."""
     if not tiles:
         raise TileTypeError("concat takes at least one tile")
-    values = [as_tile(t).value for t in tiles]
-    return Tile(context.builder().emit1("concat", values, axis=axis % max(as_tile(tiles[0]).type.rank, 1)))
+    parts = [as_tile(t) for t in tiles]
+    position = positive_axis(axis, parts[0].type, "concat")
+    return Tile(context.builder().emit1("concat", [p.value for p in parts], axis=position))
 
 
 def deinterleave(x: Tile) -> tuple[Tile, Tile]:

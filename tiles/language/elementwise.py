@@ -8,6 +8,7 @@ Each op on bf16 and f16 gives the exact result rounded once to nearest even.
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from warpwave.tiles.errors import TileTypeError, TileValueError
 from warpwave.tiles.ir.opdefs import NAN_RULES, ROUNDINGS
 from warpwave.tiles.language import context
 from warpwave.tiles.language.handles import Buffer, Tensor, Tile
+from warpwave.tiles.types import TileType
 
 Number = bool | int | float
 
@@ -48,8 +50,20 @@ def check_representable(value: Number, dtype: DType) -> None:
         raise TileValueError(
             f"{dtype} has no infinity", hint=f"use its largest finite value {dtype.max}, or cast to f32 first"
         )
+    if dtype.is_float and math.isfinite(value) and not -_edge(dtype) < value < _edge(dtype):
+        raise TileValueError(
+            f"{value!r} is beyond {dtype}'s largest finite value {dtype.max}",
+            hint="use that value, or cast to f32 first",
+        )
     if dtype == bool_ and value not in (0, 1):
         raise TileValueError(f"{value!r} is not a bool")
+
+
+@functools.lru_cache(maxsize=32)
+def _edge(dtype: DType) -> float:
+    """The smallest number that rounds to more than the largest finite one: half a unit in the last place above it."""
+    exponent = math.frexp(dtype.max)[1] - 1
+    return dtype.max + math.ldexp(1.0, exponent - dtype.mantissa - 1)
 
 
 def natural_dtype(value: Any) -> DType:
@@ -117,6 +131,14 @@ def _common_dtype(operands: tuple[Any, ...]) -> DType:
 def _widest_number(operands: tuple[Any, ...]) -> DType:
     order = (bool_, i32, i64, f32)
     return max((natural_dtype(x) for x in operands if is_number(x)), key=order.index, default=f32)
+
+
+def positive_axis(axis: Any, tile: TileType, what: str) -> int:
+    """`axis` counted from the front; TileValueError if the tile has no such axis."""
+    if isinstance(axis, builtins.bool) or not isinstance(axis, int) or not -tile.rank <= axis < tile.rank:
+        hint = f"axes go from 0 to {tile.rank - 1}" if tile.rank else "a scalar has no axes"
+        raise TileValueError(f"{what} along axis {axis!r} of {tile}", hint=hint)
+    return axis % tile.rank
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -191,13 +213,20 @@ def div(a: Any, b: Any) -> Tile:
 
 
 def floordiv(a: Any, b: Any) -> Tile:
-    """a // b for integers, rounded down as in Python. The result for b = 0 is undefined."""
+    """a // b for integers, rounded down as in Python. The result for a run-time b = 0 is undefined."""
+    _refuse_zero(b)
     return _emit("floordiv", a, b)
 
 
 def mod(a: Any, b: Any) -> Tile:
-    """a % b for integers, with the sign of b as in Python. The result for b = 0 is undefined."""
+    """a % b for integers, with the sign of b as in Python. The result for a run-time b = 0 is undefined."""
+    _refuse_zero(b)
     return _emit("mod", a, b)
+
+
+def _refuse_zero(b: Any) -> None:
+    if is_number(b) and b == 0:
+        raise TileValueError("integer division by zero")
 
 
 def neg(x: Any) -> Tile:
@@ -303,13 +332,21 @@ def bit_xor(a: Any, b: Any) -> Tile:
 
 
 def shl(a: Any, b: Any) -> Tile:
-    """a << b; the result for b outside 0..bits-1 is undefined."""
+    """a << b; the result for a run-time b outside 0..bits-1 is undefined."""
+    _check_shift(a, b)
     return _emit("shl", a, b)
 
 
 def shr(a: Any, b: Any) -> Tile:
-    """a >> b, keeping the sign; the result for b outside 0..bits-1 is undefined."""
+    """a >> b, keeping the sign; the result for a run-time b outside 0..bits-1 is undefined."""
+    _check_shift(a, b)
     return _emit("shr", a, b)
+
+
+def _check_shift(a: Any, b: Any) -> None:
+    bits = _common_dtype((a, b)).bits
+    if is_number(b) and not 0 <= b < bits:
+        raise TileValueError(f"a shift by {b!r} of a {bits}-bit integer", hint=f"the amount is 0 to {bits - 1}")
 
 
 def invert(x: Any) -> Tile:
@@ -376,12 +413,12 @@ def erf(x: Any) -> Tile:
 
 
 def gelu(x: Any, *, approximate: bool = False) -> Tile:
-    """x * Phi(x), with Phi the normal distribution; `approximate` is the usual tanh form."""
+    """x * Phi(x), with Phi the normal distribution; `approximate` is the usual tanh form. NaN at -inf (inf * 0)."""
     return _float_unary("gelu_tanh" if approximate else "gelu", x)
 
 
 def silu(x: Any) -> Tile:
-    """x * sigmoid(x)."""
+    """x * sigmoid(x). NaN at -inf (inf * 0)."""
     return _float_unary("silu", x)
 
 
@@ -415,7 +452,8 @@ def cast(x: Any, dtype: DType, *, rounding: str | None = None, saturate: bool | 
     nearest, ties away, "rtp" up, "rtn" down.
     `saturate` (default true for fp8 and for float to integer, else false): values beyond the largest
     finite one, and infinities, become it; NaN stays NaN, and 0 as an integer. Not saturating, a float
-    format overflows to infinity, or to NaN where it has none, and an integer wraps.
+    format overflows to infinity, or to NaN where it has none, and an integer wraps. A finite value that
+    is rounded away from infinity stops at the largest finite one, as in IEEE 754.
     """
     tile = x if isinstance(x, Tile) else as_tile(x)
     if not isinstance(dtype, DType):

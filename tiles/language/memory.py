@@ -36,9 +36,12 @@ def load(
     ahead of the iteration that uses them.
     """
     if isinstance(src, Tile):
+        if coord is not None or type is not None:
+            raise TileTypeError("load of a tile takes no coordinate or type", hint="slice it: t[0:16, :]")
         return as_tile(src)
     if isinstance(src, Buffer):
-        return _load_buffer(src, coord, type)
+        _refuse_options("load from", axes=axes, fill=fill or None)
+        return _load_buffer(src, coord, type, _unit(unit))
     if not isinstance(src, Tensor):
         raise TileTypeError(f"load reads a global tensor or a shared tile, got {src!r}")
     wanted = type if type is not None else scalar(src.dtype)
@@ -64,7 +67,8 @@ def store(
         raise TileTypeError(f"store writes a global tensor or a ww.shared buffer, got {dst!r}")
     value = cast(_stored_value(tile, dst.dtype), dst.dtype, rounding=rounding, saturate=saturate)
     if isinstance(dst, Buffer):
-        return _store_buffer(dst, coord, value)
+        _refuse_options("store to", axes=axes)
+        return _store_buffer(dst, coord, value, _unit(unit))
     _emit_write("store", dst, coord, value, axes, unit)
     return None
 
@@ -122,7 +126,16 @@ def _axes(tensor: Tensor, tile: TileType, axes: tuple[int, ...] | None) -> tuple
                 hint="use rv[...] or sv[...] for a 1-D tensor",
             )
         return tuple(range(tensor.ndim - tile.rank, tensor.ndim))
+    for axis in axes:
+        if not -tensor.ndim <= axis < tensor.ndim:
+            raise TileValueError(f"axis {axis} of {tensor.name}, which has {tensor.ndim} dimension(s)")
     return tuple(a % tensor.ndim for a in axes)
+
+
+def _refuse_options(what: str, **options: Any) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise TileTypeError(f"{name}= has no meaning in a {what} a shared buffer")
 
 
 def _unit(unit: str) -> str:
@@ -149,34 +162,34 @@ def _integer(item: Any, what: str) -> Tile:
     return tile
 
 
-def _load_buffer(src: Buffer, coord: Any, type: TileType | None) -> Tile:
+def _load_buffer(src: Buffer, coord: Any, type: TileType | None, unit: str) -> Tile:
     wanted = type if type is not None else src.type.with_(space="register")
     stored = wanted.with_(dtype=src.dtype)
-    offsets = _offsets(src, coord, wanted)
+    offsets = _offsets(src, coord, wanted, unit)
     tile = context.builder().emit1("shared_read", [src.value, *(o.value for o in offsets)], type=stored)
     return cast(Tile(tile), wanted.dtype)
 
 
-def _store_buffer(dst: Buffer, coord: Any, value: Tile) -> None:
-    offsets = _offsets(dst, coord, value.type)
+def _store_buffer(dst: Buffer, coord: Any, value: Tile, unit: str) -> None:
+    offsets = _offsets(dst, coord, value.type, unit)
     context.builder().emit("shared_write", [dst.value, value.value, *(o.value for o in offsets)])
 
 
-def _offsets(buffer: Buffer, coord: Any, window: TileType) -> list[Tile]:
-    """Element offsets of a window that is addressed in units of itself."""
+def _offsets(buffer: Buffer, coord: Any, window: TileType, unit: str) -> list[Tile]:
+    """Element offsets of a window that is addressed in units of itself, or in elements."""
     if window.rank != buffer.type.rank or any(w > b for w, b in zip(window.shape, buffer.shape, strict=True)):
         raise TileValueError(f"{window} is no window of {buffer}")
     items = (0,) * window.rank if coord is None else coord if isinstance(coord, tuple | list) else (coord,)
     if len(items) != window.rank:
         raise TileTypeError(f"{buffer} needs {window.rank} coordinate(s), got {len(items)}")
-    return [
-        _offset(buffer, i, extent, limit) for i, extent, limit in zip(items, window.shape, buffer.shape, strict=True)
-    ]
+    steps = window.shape if unit == "tile" else (1,) * window.rank
+    return [_offset(buffer, window, axis, items[axis], steps[axis]) for axis in range(window.rank)]
 
 
-def _offset(buffer: Buffer, item: Any, extent: int, limit: int) -> Tile:
-    if is_number(item):
-        if not 0 <= item * extent <= limit - extent:
-            raise TileValueError(f"window {item} of extent {extent} is outside {buffer}")
-        return constant(item * extent, i32)
-    return cast(_integer(item, "an offset"), i32) * extent
+def _offset(buffer: Buffer, window: TileType, axis: int, item: Any, step: int) -> Tile:
+    if not is_number(item):
+        return cast(_integer(item, "an offset"), i32) * step
+    extent, limit = window.shape[axis], buffer.shape[axis]
+    if not 0 <= item * step <= limit - extent:
+        raise TileValueError(f"window {item} of extent {extent} is outside {buffer}")
+    return constant(item * step, i32)

@@ -11,28 +11,25 @@ from typing import Any
 from warpwave.tiles.dtypes import i32
 from warpwave.tiles.errors import TileTypeError, TileValueError
 from warpwave.tiles.language import context
-from warpwave.tiles.language.elementwise import _nan_rule, as_tile, maximum, minimum
+from warpwave.tiles.language.elementwise import _nan_rule, as_tile, maximum, minimum, positive_axis
 from warpwave.tiles.language.handles import Buffer, Tile
 
 PRECISIONS = ("ieee", "tf32")
-
-
-def _axis(axis: int, tile: Tile, what: str) -> int:
-    rank = tile.type.rank
-    if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise TileValueError(f"{what} along axis {axis!r} of {tile.type}", hint=f"axes go from 0 to {rank - 1}")
-    return axis % rank
 
 
 def _reduce(name: str, x: Any, axis: int | None, keepdims: bool, **attrs: Any) -> Tile:
     tile = as_tile(x)
     if not tile.shape:
         raise TileTypeError(f"{name} reduces a tile or vector, got the scalar {tile.type}")
+    if keepdims and (axis is None or tile.type.rank == 1):
+        raise TileTypeError(
+            f"{name}: keepdims needs a 2-D tile and an axis", hint="drop keepdims; a scalar fits any tile"
+        )
     if axis is None:
         for _ in range(tile.type.rank):
             tile = Tile(context.builder().emit1(name, [tile.value], axis=tile.type.rank - 1, **attrs))
         return tile
-    position = _axis(axis, tile, name)
+    position = positive_axis(axis, tile.type, name)
     result = Tile(context.builder().emit1(name, [tile.value], axis=position, **attrs))
     if not keepdims:
         return result
@@ -44,6 +41,8 @@ def _extreme(name: str, pairwise: Callable[..., Tile], args: tuple[Any, ...], op
     nan = _nan_rule(options.get("nan", "propagate"))
     if len(args) == 1:
         return _reduce(name, args[0], options.get("axis"), options.get("keepdims", False), nan=nan)
+    if not args or options.get("axis") is not None or options.get("keepdims"):
+        raise TileTypeError(f"{name} takes one tile and an axis, or several tiles and no axis")
     result = args[0]
     for other in args[1:]:
         result = pairwise(result, other, nan=nan)
@@ -76,7 +75,7 @@ def prod(x: Tile, axis: int | None = None, *, keepdims: bool = False) -> Tile:
 def cumsum(x: Tile, axis: int = -1, *, reverse: bool = False, exclusive: bool = False) -> Tile:
     """Running sum along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end."""
     tile = as_tile(x)
-    attrs = {"axis": _axis(axis, tile, "cumsum"), "reverse": reverse, "exclusive": exclusive}
+    attrs = {"axis": positive_axis(axis, tile.type, "cumsum"), "reverse": reverse, "exclusive": exclusive}
     return Tile(context.builder().emit1("cumsum", [tile.value], **attrs))
 
 

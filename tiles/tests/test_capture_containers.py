@@ -118,6 +118,30 @@ def list_chosen_by_a_branch(n, out):
 
 
 @agrees
+def list_replaced_in_one_branch_and_changed_in_the_other(n, out):
+    xs = [1, n]
+    k = 5
+    if n > 1:
+        xs = [k, 9]
+    else:
+        xs[0], k = k, xs[0]
+    ww.store(out, 0, xs[0])
+    ww.store(out, 1, k)
+
+
+@agrees
+def list_changed_and_then_replaced_in_a_loop(n, out):
+    xs = [1, n]
+    for i in range(n):
+        if i == 1:
+            xs = [xs[1], i]
+        elif i > 2:
+            xs = [xs[0] + 1, 0]
+    ww.store(out, 0, xs[0])
+    ww.store(out, 1, xs[1])
+
+
+@agrees
 def append_in_a_static_loop(n, out):
     xs = []
     for k in range(3):
