@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -109,7 +110,7 @@ def _annotation(parameter: inspect.Parameter, function: types.FunctionType, loca
     if not isinstance(annotation, str):
         return annotation
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    names = {**local_names, **{n: c.cell_contents for n, c in cells if _is_filled(c)}}
+    names = ChainMap({n: c.cell_contents for n, c in cells if _is_filled(c)}, dict(local_names))
     try:
         return eval(annotation, function.__globals__, names)
     except (CaptureError, TileTypeError, TileValueError):

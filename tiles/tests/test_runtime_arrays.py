@@ -127,7 +127,8 @@ def test_dlpack_of_numpy_shows_the_same_elements(name, view):
     np.testing.assert_array_equal(got.host, array)
     if array.size:
         assert got.address == array.ctypes.data
-        assert [s * array.itemsize for s in got.strides] == list(array.strides)
+        for n, ours, theirs in zip(array.shape, got.strides, array.strides, strict=True):
+            assert n == 1 or ours * array.itemsize == theirs  # the stride of a single element means nothing
 
 
 def test_writing_through_a_dlpack_view_reaches_the_owner():
