@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from warpwave.tiles.reference.backend import BACKEND
+from warpwave.tiles.reference.contract import Contract
 from warpwave.tiles.reference.execute import execute, launch_grid
-from warpwave.tiles.reference.interpreter import Extents
-from warpwave.tiles.reference.oracle import Estimate, oracle
+from warpwave.tiles.reference.interpreter import Extents, Interpreter
+from warpwave.tiles.reference.oracle import Estimate, Oracle, oracle
 
-__all__ = ["BACKEND", "Estimate", "Extents", "execute", "launch_grid", "oracle"]
+__all__ = [
+    "BACKEND",
+    "Contract",
+    "Estimate",
+    "Extents",
+    "Interpreter",
+    "Oracle",
+    "execute",
+    "launch_grid",
+    "oracle",
+]

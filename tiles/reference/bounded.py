@@ -20,9 +20,10 @@ Array = npt.NDArray[Any]
 class Bounded:
     """A tile of `value`s, each known to lie in [`low`, `high`].
 
-    Floats are float64; integers and bools (False < True) are in their storage type. low == high says that
-    the element is certain. A float with limits (-inf, inf) may be anything, NaN included; only a certain NaN
-    has NaN limits. A tile that is certain everywhere holds one array three times (`exact`).
+    Floats are float64; integers and bools (False < True) are in their storage type. low == high, with one
+    sign of zero, says that the element is certain. A float with limits (-inf, inf) may be anything, NaN
+    included; only a certain NaN has NaN limits. A tile that is certain everywhere holds one array three times
+    (`exact`).
     """
 
     value: Array
@@ -37,7 +38,12 @@ class Bounded:
     @property
     def unsure(self) -> Array:
         """Which elements are not certain."""
-        return np.asarray((self.low != self.high) & (self.low == self.low))
+        if self.exact:
+            return np.zeros(self.value.shape, np.bool_)
+        differs = self.low != self.high
+        if self.low.dtype.kind == "f":
+            differs = (differs | (np.signbit(self.low) != np.signbit(self.high))) & ~np.isnan(self.low)
+        return np.asarray(differs)
 
     @property
     def anything(self) -> Array:
@@ -82,7 +88,8 @@ def certain(x: Array) -> Bounded:
 
 def simplified(value: Array, low: Array, high: Array) -> Bounded:
     """A tile from its parts, marked as exact if it is."""
-    return certain(value) if bool((low == high).all()) else Bounded(value, low, high)
+    tile = Bounded(value, low, high)
+    return tile if bool(tile.unsure.any()) else certain(value)
 
 
 def settle(value: Array, low: Array, high: Array, lost: Array) -> Bounded:
@@ -90,7 +97,8 @@ def settle(value: Array, low: Array, high: Array, lost: Array) -> Bounded:
     low, high = np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
     stand_in = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
     value = np.where(np.isnan(value) & ~np.isnan(low), stand_in, value)
-    return Bounded(np.clip(value, low, high), low, high)
+    value = np.where((value < low) | (low == high), low, np.where(value > high, high, value))
+    return Bounded(value, low, high)
 
 
 def any_of(masks: Sequence[Array]) -> Array:

@@ -131,7 +131,8 @@ def _evaluated(name: str, x: Array) -> Limits:
     allowance, result = ACCURACY[name], FLOAT[name](x)
     error = allowance.ulps * _ulp(result) + allowance.argument_ulps * _ulp(x)
     error = np.where((x == 0) | np.isinf(x) | np.isinf(result), 0.0, error + np.abs(result) * 2.0**-50)
-    return np.maximum(result - error, allowance.floor), result + error
+    low, high = np.maximum(result - error, allowance.floor), result + error
+    return np.where(error == 0, result, low), np.where(error == 0, result, high)  # keeps -0
 
 
 def _ulp(x: Array) -> Array:

@@ -14,8 +14,8 @@ from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel, Op
 from warpwave.tiles.reference import whole_numbers
 from warpwave.tiles.reference.accumulation import Running, Whole, matrix_product, multiplied, summed, tf32_operand
-from warpwave.tiles.reference.bounded import Bounded, certain
-from warpwave.tiles.reference.contract import Contract
+from warpwave.tiles.reference.bounded import Bounded, certain, settle
+from warpwave.tiles.reference.contract import Contract, reduce_extreme
 from warpwave.tiles.reference.conversion import as_numbers, bitcast, cast
 from warpwave.tiles.reference.interpreter import Argument, BlockOrder, Interpreter
 from warpwave.tiles.reference.intervals import compare, elementwise, extremes, select
@@ -155,19 +155,11 @@ def _reduce_extreme(op: Op, x: Bounded) -> Bounded:
     axis, name = op.attrs["axis"], op.name.removeprefix("reduce_")
     if not op.result.tile.dtype.is_float:
         return x.map(lambda part: np.asarray(getattr(part, name)(axis=axis)))
-    parts = [Bounded(*(np.take(p, i, axis) for p in (x.value, x.low, x.high))) for i in range(x.value.shape[axis])]
-    if x.exact:
-        parts = [certain(part.value) for part in parts]
-    result = parts[0]
-    for part in parts[1:]:
-        result = extremes(name, op.attrs["nan"], result, part)
-    return _without_nan(name, result) if op.attrs["nan"] == "ignore" else result
-
-
-def _without_nan(name: str, x: Bounded) -> Bounded:
-    """What is left if all was NaN."""
-    nothing = -np.inf if name == "max" else np.inf
-    return x.map(lambda part: np.where(np.isnan(x.low), nothing, part))
+    rule = op.attrs["nan"]
+    result = x.map(lambda part: reduce_extreme(name, part, axis, rule))
+    if x.exact or rule == "ignore":
+        return result
+    return settle(result.value, result.low, result.high, x.anything.any(axis=axis) & ~np.isnan(result.low))
 
 
 def _sum(op: Op, x: Bounded) -> Bounded:

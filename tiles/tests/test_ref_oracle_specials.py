@@ -132,3 +132,11 @@ def test_every_op_of_the_language_has_a_meaning_here():
 def test_the_oracle_gives_its_own_meaning_to_all_that_rounds_or_decides():
     own = set(import_module("warpwave.tiles.reference.oracle").OPS)
     assert set(contract.OPS) - own == {"iota", "random_bits"}
+
+
+def test_the_sign_of_zero_decides_infinities():
+    x = np.float32([0.0, -0.0])
+    for dtype in FLOATS:
+        check_program(dtype, ["log", "rcp", "inverse"], x, 0, "nearest")
+        check_program(dtype, ["tanh", "inverse"], x, 0, "nearest")
+        check_program(dtype, ["unsure", "fp8", "inverse"], [1e-6, -1e-6, 0.001], 0, "nearest")
