@@ -28,8 +28,7 @@ class Builder:
         self, name: str, operands: Sequence[Value] = (), regions: Sequence[Block] = (), **attrs: Any
     ) -> list[Value]:
         """Append op `name`; its type rule gives the results or raises what does not fit."""
-        rule = OPS[name].rule
-        results = [Value(t) for t in rule([v.type for v in operands], attrs)]
+        results = [Value(t) for t in OPS[name].result_types([v.type for v in operands], attrs)]
         self.emitted.add(name)
         self.block.ops.append(Op(name, list(operands), attrs, results, list(regions), self.loc))
         return results

@@ -21,24 +21,41 @@ Effect = Literal["none", "read", "write"]
 
 @dataclass(frozen=True)
 class OpDef:
-    """One op. Effect `none`: may be moved, merged or dropped; `read`: dropped only; `write`: kept in order."""
+    """One op. Effect `none`: may be moved, merged or dropped; `read`: dropped only; `write`: kept in order.
+
+    `operands` names the operands; a last one that ends in `*` stands for any number of them.
+    """
 
     name: str
     summary: str
+    operands: tuple[str, ...]
     rule: Rule
     attrs: tuple[str, ...] = ()
     effect: Effect = "none"
     regions: int = 0
+
+    def result_types(self, operands: Sequence[Type], attrs: Attrs) -> list[Type]:
+        """The types of the results; TileError if operands or attributes do not fit."""
+        required = [o for o in self.operands if not o.endswith("*")]
+        _need(
+            len(operands) == len(required) or (len(operands) > len(required) < len(self.operands)),
+            f"{len(operands)} operands instead of ({', '.join(self.operands)})",
+        )
+        for name in self.attrs:
+            _need(name in attrs, f"attribute {name!r} is missing")
+        for name in attrs:
+            _need(name in self.attrs, f"attribute {name!r} is unknown")
+        return self.rule(operands, attrs)
 
 
 OPS: dict[str, OpDef] = {}
 
 
 def _define(
-    names: str, rule: Rule, summary: str, attrs: str = "", *, effect: Effect = "none", regions: int = 0
+    names: str, operands: str, rule: Rule, summary: str, attrs: str = "", *, effect: Effect = "none", regions: int = 0
 ) -> None:
     for name in names.split():
-        OPS[name] = OpDef(name, summary, rule, tuple(attrs.split()), effect, regions)
+        OPS[name] = OpDef(name, summary, tuple(operands.split()), rule, tuple(attrs.split()), effect, regions)
 
 
 def _tile(type_: Type, what: str = "operand") -> TileType:
@@ -87,7 +104,10 @@ def _same(types: Sequence[Type]) -> TileType:
 
 
 def _constant(_: Sequence[Type], attrs: Attrs) -> list[Type]:
-    return [scalar(attrs["dtype"])]
+    value, dtype = attrs["value"], attrs["dtype"]
+    fits = type(value) is {"float": float, "int": int, "bool": bool}[dtype.kind]
+    _need(fits and (not dtype.is_int or dtype.min <= value <= dtype.max), f"{value!r} is no constant of {dtype}")
+    return [scalar(dtype)]
 
 
 def _iota(_: Sequence[Type], attrs: Attrs) -> list[Type]:
@@ -105,7 +125,10 @@ def _expand_dims(types: Sequence[Type], attrs: Attrs) -> list[Type]:
 
 def _squeeze(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     tile, axis = _register(types[0]), attrs["axis"]
-    _need(tile.rank == 2 and tile.shape[axis] == 1, f"squeeze drops an axis of extent 1, got {tile}, axis {axis}")
+    _need(
+        tile.rank == 2 and axis in (0, 1) and tile.shape[axis] == 1,
+        f"squeeze drops an axis of extent 1, got {tile}, axis {axis}",
+    )
     return [tile.with_(shape=tile.shape[:axis] + tile.shape[axis + 1 :])]
 
 
@@ -135,6 +158,7 @@ def _slice(types: Sequence[Type], attrs: Attrs) -> list[Type]:
 
 
 def _concat(types: Sequence[Type], attrs: Attrs) -> list[Type]:
+    _need(len(types) >= 1, "concat takes at least one tile")
     tiles, axis = [_register(t) for t in types], attrs["axis"]
     first = tiles[0]
     _need(0 <= axis < first.rank, f"concat axis {axis} is outside {first}")
@@ -172,18 +196,18 @@ def _distribute(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     return [tile]
 
 
-_define("constant", _constant, "a compile-time number", "value dtype")
-_define("iota", _iota, "i32 element index along `axis`", "shape axis")
-_define("expand_dims", _expand_dims, "vector to row (axis 0) or column (axis 1)", "axis")
-_define("squeeze", _squeeze, "drop an axis of extent 1", "axis")
-_define("broadcast", _broadcast, "repeat extents of 1, or a scalar, to `shape`", "shape")
-_define("transpose", _transpose, "swap rows and columns")
-_define("slice", _slice, "sub-tile at static `offsets` of extent `shape`", "offsets shape")
-_define("concat", _concat, "join tiles along `axis`", "axis")
-_define("deinterleave", _deinterleave, "even and odd elements of the last axis")
-_define("interleave", _interleave, "alternate two tiles along the last axis")
-_define("copy", _copy, "the same tile in registers or in shared memory", "space")
-_define("distribute", _distribute, "constrain how many warps or waves split each dimension", "over")
+_define("constant", "", _constant, "a compile-time number", "value dtype")
+_define("iota", "", _iota, "i32 element index along `axis`", "shape axis")
+_define("expand_dims", "x", _expand_dims, "vector to row (axis 0) or column (axis 1)", "axis")
+_define("squeeze", "x", _squeeze, "drop an axis of extent 1", "axis")
+_define("broadcast", "x", _broadcast, "repeat extents of 1, or a scalar, to `shape`", "shape")
+_define("transpose", "x", _transpose, "swap rows and columns")
+_define("slice", "x", _slice, "sub-tile at static `offsets` of extent `shape`", "offsets shape")
+_define("concat", "x*", _concat, "join tiles along `axis`", "axis")
+_define("deinterleave", "x", _deinterleave, "even and odd elements of the last axis")
+_define("interleave", "even odd", _interleave, "alternate two tiles along the last axis")
+_define("copy", "x", _copy, "the same tile in registers or in shared memory", "space")
+_define("distribute", "x", _distribute, "constrain how many warps or waves split each dimension", "over")
 
 
 # -- elementwise --------------------------------------------------------------------------------------
@@ -199,12 +223,21 @@ def _unary(kinds: str) -> Rule:
 
 
 def _binary(kinds: str) -> Rule:
-    def rule(types: Sequence[Type], _: Attrs) -> list[Type]:
+    def rule(types: Sequence[Type], attrs: Attrs) -> list[Type]:
         tile = _same(types)
+        _check_nan_rule(attrs)
         _need_kind(tile.dtype, kinds)
         return [tile]
 
     return rule
+
+
+NAN_RULES = ("propagate", "ignore")
+
+
+def _check_nan_rule(attrs: Attrs) -> None:
+    nan = attrs.get("nan", "ignore")
+    _need(nan in NAN_RULES, f"nan is one of {', '.join(NAN_RULES)}, got {nan!r}")
 
 
 def _isnan(types: Sequence[Type], _: Attrs) -> list[Type]:
@@ -245,30 +278,29 @@ def _bitcast(types: Sequence[Type], attrs: Attrs) -> list[Type]:
 
 
 UNARY_FLOAT = "exp exp2 log log2 sqrt rsqrt rcp tanh sigmoid erf gelu gelu_tanh silu floor ceil round trunc"
-_define(UNARY_FLOAT, _unary("float"), "elementwise float function")
-_define("neg abs relu", _unary("float int"), "elementwise function")
-_define("not", _unary("int bool"), "bitwise or logical complement")
-_define("isnan", _isnan, "whether NaN")
-_define("add sub mul", _binary("float int"), "elementwise arithmetic; integers wrap")
-_define("div", _binary("float"), "correctly rounded quotient")
-_define("floordiv mod", _binary("int"), "quotient rounded down and its remainder, as in Python")
-_define("max min", _binary("float int"), "elementwise extreme; attribute `nan` as in reductions", "nan")
-_define("and or xor", _binary("int bool"), "bitwise or logical operation")
-_define("shl shr", _binary("int"), "shift; shr keeps the sign")
-_define("eq ne lt le gt ge", _compare, "comparison; false with NaN, except ne")
-_define("select", _select, "second operand where the first is true, else third")
-_define("fma", _fma, "a*b + c, rounded once")
-_define("cast", _cast, "convert to `dtype`; see language.cast", "dtype rounding saturate")
-_define("bitcast", _bitcast, "the same bits as another type of equal width", "dtype")
+_define(UNARY_FLOAT, "x", _unary("float"), "elementwise float function")
+_define("neg abs relu", "x", _unary("float int"), "elementwise function")
+_define("not", "x", _unary("int bool"), "bitwise or logical complement")
+_define("isnan", "x", _isnan, "whether NaN")
+_define("add sub mul", "a b", _binary("float int"), "elementwise arithmetic; integers wrap")
+_define("div", "a b", _binary("float"), "correctly rounded quotient")
+_define("floordiv mod", "a b", _binary("int"), "quotient rounded down and its remainder, as in Python")
+_define("max min", "a b", _binary("float int"), "elementwise extreme; attribute `nan` as in reductions", "nan")
+_define("and or xor", "a b", _binary("int bool"), "bitwise or logical operation")
+_define("shl shr", "x amount", _binary("int"), "shift; shr keeps the sign")
+_define("eq ne lt le gt ge", "a b", _compare, "comparison; false with NaN, except ne")
+_define("select", "condition a b", _select, "second operand where the first is true, else third")
+_define("fma", "a b c", _fma, "a*b + c, rounded once")
+_define("cast", "x", _cast, "convert to `dtype`; see language.cast", "dtype rounding saturate")
+_define("bitcast", "x", _bitcast, "the same bits as another type of equal width", "dtype")
 
 
 # -- reductions ---------------------------------------------------------------------------------------
 
-NAN_RULES = ("propagate", "ignore")
-
 
 def _reduce(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     tile, axis = _register(types[0]), attrs["axis"]
+    _check_nan_rule(attrs)
     _need(0 <= axis < tile.rank, f"reduction axis {axis} is outside {tile}")
     _need(tile.dtype.kind != "bool" and not tile.dtype.is_fp8, f"reductions are not defined for {tile.dtype}")
     return [tile.with_(shape=tile.shape[:axis] + tile.shape[axis + 1 :])]
@@ -279,12 +311,15 @@ def _cumsum(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     return [types[0]]
 
 
-_define("reduce_max reduce_min", _reduce, "extreme along `axis`; NaN propagates or is ignored", "axis nan")
-_define("reduce_sum reduce_prod", _reduce, "sum or product along `axis`, in f32 for small floats", "axis")
-_define("cumsum", _cumsum, "running sum along `axis`", "axis reverse exclusive")
+_define("reduce_max reduce_min", "x", _reduce, "extreme along `axis`; NaN propagates or is ignored", "axis nan")
+_define("reduce_sum reduce_prod", "x", _reduce, "sum or product along `axis`, in f32 for small floats", "axis")
+_define("cumsum", "x", _cumsum, "running sum along `axis`", "axis reverse exclusive")
 
 
 # -- matrix product -----------------------------------------------------------------------------------
+
+
+PRECISIONS = ("ieee", "tf32")
 
 
 def _mma(types: Sequence[Type], attrs: Attrs) -> list[Type]:
@@ -298,6 +333,8 @@ def _mma(types: Sequence[Type], attrs: Attrs) -> list[Type]:
             f"b {b}{' transposed' * attrs['transpose_b']}"
         )
     check_mma_dtypes(acc.dtype, a.dtype, b.dtype)
+    precision = attrs["precision"]
+    _need(precision in PRECISIONS, f"precision is one of {', '.join(PRECISIONS)}, got {precision!r}")
     return [acc]
 
 
@@ -313,7 +350,7 @@ def check_mma_dtypes(acc: DType, a: DType, b: DType) -> None:
     )
 
 
-_define("mma", _mma, "acc + a @ b, either operand transposed", "transpose_a transpose_b precision")
+_define("mma", "acc a b", _mma, "acc + a @ b, either operand transposed", "transpose_a transpose_b precision")
 
 
 # -- random numbers -----------------------------------------------------------------------------------
@@ -322,10 +359,17 @@ _define("mma", _mma, "acc + a @ b, either operand transposed", "transpose_a tran
 def _random_bits(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     for type_, dtype, what in zip(types, (i64, i64, i32, i32), ("seed", "offset", "row", "col"), strict=True):
         _need(type_ == scalar(dtype), f"random_bits: {what} must be an {dtype} scalar, got {type_}")
+    _need(len(attrs["shape"]) in (1, 2), "random_bits makes vectors and tiles")
     return [TileType(i32, attrs["shape"])]
 
 
-_define("random_bits", _random_bits, "Philox4x32-10 word of each element; see language.random", "shape")
+_define(
+    "random_bits",
+    "seed offset row col",
+    _random_bits,
+    "Philox4x32-10 word of each element; see language.random",
+    "shape",
+)
 
 
 # -- memory -------------------------------------------------------------------------------------------
@@ -349,7 +393,7 @@ def _check_access(tensor: TensorType, coords: Sequence[Type], tile: TileType, at
 
 def _load(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     tensor, fill, coords = _tensor(types[0]), _tile(types[1]), types[2:]
-    tile: TileType = attrs["type"]
+    tile = _tile(attrs["type"], "the type")
     _check_access(tensor, coords, tile, attrs)
     _need(tile.dtype == tensor.dtype, f"cannot load {tile} from {tensor}: dtypes differ")
     _need(fill == scalar(tensor.dtype), f"the fill value must be a {tensor.dtype} scalar, got {fill}")
@@ -383,12 +427,15 @@ def _check_window(buffer: TileType, offsets: Sequence[Type], tile: TileType) -> 
 
 
 def _shared_alloc(_: Sequence[Type], attrs: Attrs) -> list[Type]:
-    return [attrs["type"].with_(space="buffer")]
+    tile = _tile(attrs["type"], "the type")
+    _need(tile.space == "shared", f"a buffer is made from a shared tile type, got {tile}")
+    return [tile.with_(space="buffer")]
 
 
 def _shared_read(types: Sequence[Type], attrs: Attrs) -> list[Type]:
-    _check_window(_buffer(types[0]), types[1:], attrs["type"])
-    return [attrs["type"]]
+    tile = _tile(attrs["type"], "the type")
+    _check_window(_buffer(types[0]), types[1:], tile)
+    return [tile]
 
 
 def _shared_write(types: Sequence[Type], _: Attrs) -> list[Type]:
@@ -396,19 +443,41 @@ def _shared_write(types: Sequence[Type], _: Attrs) -> list[Type]:
     return []
 
 
-_define("dim", _dim, "extent of a tensor along `axis`, in elements", "axis")
-_define("load", _load, "tile of a tensor; out-of-range elements read `fill`", "type axes unit", effect="read")
-_define("store", _store, "write a tile; out-of-range elements are not written", "axes unit", effect="write")
-_define("atomic_add", _atomic_add, "add a tile to memory, element by element", "axes unit", effect="write")
-_define("shared_alloc", _shared_alloc, "a mutable shared tile, uninitialised", "type", effect="write")
-_define("shared_read", _shared_read, "read a window of a shared tile", "type", effect="read")
-_define("shared_write", _shared_write, "overwrite a window of a shared tile", effect="write")
+_define("dim", "tensor", _dim, "extent of a tensor along `axis`, in elements", "axis")
+_define(
+    "load",
+    "tensor fill coordinate*",
+    _load,
+    "tile of a tensor; out-of-range elements read `fill`",
+    "type axes unit",
+    effect="read",
+)
+_define(
+    "store",
+    "tensor tile coordinate*",
+    _store,
+    "write a tile; out-of-range elements are not written",
+    "axes unit",
+    effect="write",
+)
+_define(
+    "atomic_add",
+    "tensor tile coordinate*",
+    _atomic_add,
+    "add a tile to memory, element by element",
+    "axes unit",
+    effect="write",
+)
+_define("shared_alloc", "", _shared_alloc, "a mutable shared tile, uninitialised", "type", effect="write")
+_define("shared_read", "buffer offset*", _shared_read, "read a window of a shared tile", "type", effect="read")
+_define("shared_write", "buffer tile offset*", _shared_write, "overwrite a window of a shared tile", effect="write")
 
 
 # -- control and debugging ----------------------------------------------------------------------------
 
 
 def _grid(types: Sequence[Type], _: Attrs) -> list[Type]:
+    _need(1 <= len(types) <= 4, f"a grid has 1 to 4 dimensions, got {len(types)}")
     for type_ in types:
         _need(type_ == scalar(i32), f"grid sizes are i32 scalars, got {type_}")
     return [scalar(i32)] * len(types)
@@ -426,7 +495,9 @@ def _nothing(_: Sequence[Type], __: Attrs) -> list[Type]:
 def _for(types: Sequence[Type], attrs: Attrs) -> list[Type]:
     for type_, what in zip(types[:3], ("start", "stop", "step"), strict=True):
         _need(type_ == scalar(i32), f"loop {what} must be an i32 scalar, got {type_}")
-    _need(attrs["kind"] in ("loop", "pipeline"), f"unknown loop kind {attrs['kind']!r}")
+    kind, stages = attrs["kind"], attrs["stages"]
+    _need(kind in ("loop", "pipeline"), f"unknown loop kind {kind!r}")
+    _need(stages is None or (kind == "pipeline" and stages >= 1), f"a {kind} cannot have {stages} stages")
     return list(types[3:])
 
 
@@ -439,14 +510,29 @@ def _while(types: Sequence[Type], _: Attrs) -> list[Type]:
     return list(types)
 
 
-_define("grid", _grid, "this block's coordinates in a grid of the given sizes", effect="write")
-_define("barrier", _nothing, "all threads of the block arrive before any goes on", effect="write")
-_define("print", _nothing, "print values with a prefix (debugging)", "message", effect="write")
-_define("check", _check_op, "stop with `message` unless all true (debugging)", "message", effect="write")
-_define("for", _for, "counted loop or pipeline with carried values", "kind stages", effect="write", regions=1)
-_define("if", _if, "one of two regions", "types", effect="write", regions=2)
-_define("while", _while, "first region decides, second computes the next carried values", effect="write", regions=2)
-_define("yield", _nothing, "ends a region with its values", effect="write")
-_define("condition", _nothing, "ends a while's first region: go on?", effect="write")
+_define("grid", "size*", _grid, "this block's coordinates in a grid of the given sizes", effect="write")
+_define("barrier", "", _nothing, "all threads of the block arrive before any goes on", effect="write")
+_define("print", "value*", _nothing, "print values with a prefix (debugging)", "message", effect="write")
+_define("check", "condition", _check_op, "stop with `message` unless all true (debugging)", "message", effect="write")
+_define(
+    "for",
+    "start stop step carried*",
+    _for,
+    "counted loop or pipeline with carried values",
+    "kind stages",
+    effect="write",
+    regions=1,
+)
+_define("if", "condition", _if, "one of two regions", "types", effect="write", regions=2)
+_define(
+    "while",
+    "carried*",
+    _while,
+    "first region decides, second computes the next carried values",
+    effect="write",
+    regions=2,
+)
+_define("yield", "value*", _nothing, "ends a region with its values", effect="write")
+_define("condition", "condition value*", _nothing, "ends a while's first region: go on?", effect="write")
 
 TERMINATORS = ("yield", "condition")

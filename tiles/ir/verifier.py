@@ -13,12 +13,13 @@ from warpwave.tiles.types import TileType, Type, scalar
 
 def verify(kernel: Kernel) -> None:
     """Raise InternalError, with the op and the user's location, at the first broken rule."""
-    if len(kernel.param_names) != len(kernel.params):
-        raise InternalError(f"kernel {kernel.name}: {len(kernel.param_names)} names for {len(kernel.params)} arguments")
+    names = kernel.param_names
+    if len(names) != len(kernel.params) or len(set(names)) != len(names):
+        raise InternalError(f"kernel {kernel.name}: parameters ({', '.join(names)}) for {len(kernel.params)} arguments")
+    _Verifier().block(kernel.body, set(), top=True)
     grids = [op for op in kernel.body.ops if op.name == "grid"]
     if len(grids) > 1:
         _fail(grids[1], "a second grid in one kernel")
-    _block(kernel.body, set(), top=True)
     if grids:
         _check_grid(kernel, grids[0])
 
@@ -27,71 +28,76 @@ def _fail(op: Op, why: str) -> NoReturn:
     raise InternalError(f"invalid IR at `{op.name}`: {why}", loc=op.loc)
 
 
-def _block(block: Block, visible: set[Value], *, top: bool = False) -> None:
-    visible = visible | set(block.args)
-    for position, op in enumerate(block.ops):
-        if op.name not in OPS:
-            _fail(op, "unknown op")
-        _operands(op, visible)
-        if op.name in TERMINATORS and (top or position != len(block.ops) - 1):
-            _fail(op, "a terminator may only end a region")
-        if op.name == "grid" and not top:
-            _fail(op, "grid belongs to the kernel's top level")
-        _op(op)
-        for region in op.regions:
-            _region(op, region, visible)
-        _define_results(op, visible)
+class _Verifier:
+    """Walks a kernel; `defined` holds every value seen, as each is defined once in the whole kernel."""
+
+    def __init__(self) -> None:
+        self.defined: set[Value] = set()
+
+    def block(self, block: Block, visible: set[Value], *, top: bool = False) -> None:
+        """`visible` are the values of the enclosing blocks that this one may use."""
+        visible = visible | set(block.args)
+        self.defined.update(block.args)
+        for position, op in enumerate(block.ops):
+            if op.name not in OPS:
+                _fail(op, "unknown op")
+            if op.name in TERMINATORS and (top or position != len(block.ops) - 1):
+                _fail(op, "a terminator may only end a region")
+            if op.name == "grid" and not top:
+                _fail(op, "grid belongs to the kernel's top level")
+            _check_operands(op, visible)
+            _check_types(op)
+            for region in op.regions:
+                self.region(op, region, visible)
+            self.define(op, op.results)
+            visible.update(op.results)
+
+    def region(self, op: Op, region: Block, visible: set[Value]) -> None:
+        """One region of `for`, `while` or `if`."""
+        carried = [v.type for v in op.results]
+        is_condition = op.name == "while" and region is op.regions[0]
+        expected_args = {"for": [scalar(i32), *carried], "while": carried, "if": []}[op.name]
+        _compare_types(op, "region arguments", [v.type for v in region.args], expected_args)
+        self.define(op, region.args)
+        self.block(region, visible)
+        expected = "condition" if is_condition else "yield"
+        if not region.ops or region.terminator.name != expected:
+            _fail(op, f"a region does not end with {expected}")
+        expected_end = [scalar(bool_), *carried] if is_condition else carried
+        _compare_types(op, "terminator operands", [v.type for v in region.terminator.operands], expected_end)
+
+    def define(self, op: Op, values: list[Value]) -> None:
+        """New values."""
+        for value in values:
+            if value in self.defined:
+                _fail(op, f"a value ({value.type}) is defined twice")
+            self.defined.add(value)
 
 
-def _operands(op: Op, visible: set[Value]) -> None:
+def _check_operands(op: Op, visible: set[Value]) -> None:
     for index, operand in enumerate(op.operands):
         if operand not in visible:
             _fail(op, f"operand {index} ({operand.type}) is used before or outside its definition")
 
 
-def _define_results(op: Op, visible: set[Value]) -> None:
-    for result in op.results:
-        if result in visible:
-            _fail(op, "a value is defined twice")
-        visible.add(result)
-
-
-def _op(op: Op) -> None:
+def _check_types(op: Op) -> None:
     definition = OPS[op.name]
-    missing = [a for a in definition.attrs if a not in op.attrs]
-    if missing:
-        _fail(op, f"attribute {missing[0]!r} is missing")
     if len(op.regions) != definition.regions:
         _fail(op, f"{len(op.regions)} regions instead of {definition.regions}")
     try:
-        expected = definition.rule([v.type for v in op.operands], op.attrs)
+        expected = definition.result_types([v.type for v in op.operands], op.attrs)
     except TileError as error:
         _fail(op, error.message)
-    _types(op, "results", [v.type for v in op.results], expected)
+    _compare_types(op, "results", [v.type for v in op.results], expected)
 
 
-def _types(op: Op, what: str, actual: list[Type], expected: list[Type]) -> None:
+def _compare_types(op: Op, what: str, actual: list[Type], expected: list[Type]) -> None:
     if actual != expected:
         _fail(op, f"{what} have types ({_list(actual)}) instead of ({_list(expected)})")
 
 
 def _list(types: list[Type]) -> str:
     return ", ".join(map(str, types))
-
-
-def _region(op: Op, region: Block, visible: set[Value]) -> None:
-    _block(region, visible)
-    if not region.ops or region.terminator.name not in TERMINATORS:
-        _fail(op, "a region does not end with a terminator")
-    carried = [v.type for v in op.results]
-    expected_args = {"for": [scalar(i32), *carried], "while": carried, "if": []}[op.name]
-    _types(op, "region arguments", [v.type for v in region.args], expected_args)
-    end = region.terminator
-    is_condition = op.name == "while" and region is op.regions[0]
-    if (end.name == "condition") != is_condition:
-        _fail(op, f"region ends with {end.name}")
-    expected_end = [scalar(bool_), *carried] if is_condition else carried
-    _types(op, "terminator operands", [v.type for v in end.operands], expected_end)
 
 
 def _check_grid(kernel: Kernel, grid: Op) -> None:

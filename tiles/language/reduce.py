@@ -10,11 +10,10 @@ from typing import Any
 
 from warpwave.tiles.dtypes import i32
 from warpwave.tiles.errors import TileTypeError, TileValueError
+from warpwave.tiles.ir.opdefs import PRECISIONS
 from warpwave.tiles.language import context
 from warpwave.tiles.language.elementwise import _nan_rule, as_tile, maximum, minimum, positive_axis
 from warpwave.tiles.language.handles import Buffer, Tile
-
-PRECISIONS = ("ieee", "tf32")
 
 
 def _reduce(name: str, x: Any, axis: int | None, keepdims: bool, **attrs: Any) -> Tile:
