@@ -71,6 +71,17 @@ std::string trimmed(std::string_view text) {
   return out;
 }
 
+// LLVM marks a literal that could have been an inline constant: lit(0x0). Both mean the same bits, except as a 64-bit
+// float, where a literal is the high half; that one keeps its mark.
+std::string without_literal_marks(std::string text) {
+  if (text.find("f64") != text.npos) return text;
+  for (std::size_t at; (at = text.find("lit(")) != text.npos;) {
+    text.erase(text.find(')', at), 1);
+    text.erase(at, 4);
+  }
+  return text;
+}
+
 Instruction raw_word(Bytes code, std::uint64_t address) {
   std::uint32_t word = 0;
   const std::size_t size = std::min<std::size_t>(4, code.size());
@@ -113,7 +124,7 @@ std::vector<Instruction> Disassembler::run(Bytes code, std::uint64_t address) co
     const std::size_t size = state_->api.instruction(state_->context, const_cast<std::uint8_t*>(rest.data()), rest.size(),
                                                          address + at, text, sizeof text);
     if (size == 0) out.push_back(raw_word(rest, address + at));
-    else out.push_back({address + at, static_cast<std::uint32_t>(size), trimmed(text)});
+    else out.push_back({address + at, static_cast<std::uint32_t>(size), without_literal_marks(trimmed(text))});
   }
   return out;
 }
