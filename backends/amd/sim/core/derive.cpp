@@ -50,6 +50,8 @@ void derive_checks(Inst& in, const Target& target) {
   const bool reads_dst = in.flags & kReadsDst || partial_write(in) ||
                          (in.encoding == Encoding::Dpp && !in.mod.bound_ctrl);
   if (reads_dst && in.n_vread < 5) note(in.dst, in.vread, in.n_vread, in.sread, in.n_sread);
+  const bool swaps = in.desc->name == std::string_view("v_swap_b32") || in.flags & kPermSwap;
+  if (swaps) note(in.src[0], in.vwrite, in.n_vwrite, in.swrite, in.n_swrite);
   const bool returns_in_data = in.flags & kAtomic && in.flags & kBuffer && in.mod.sc0;
   if (returns_in_data) note(in.src[0], in.vwrite, in.n_vwrite, in.swrite, in.n_swrite);
   if (in.flags & kMaskIn && in.desc->src[in.n_src - 1] != Ty::Mask) add_range(in.sread, in.n_sread, sreg::kVcc, 2);

@@ -26,16 +26,19 @@ void check_resources(const Wave& w, const Inst& in) {
   w.unsupported("execution ran past the last instruction");
 }
 
+Violation place(const Wave& w, const char* kind, std::string reason) {
+  Violation v;
+  const Inst& in = w.program->code[w.pc];
+  v.kind = kind, v.reason = std::move(reason), v.instruction = in.text, v.asm_line = in.line, v.wave = w.id;
+  v.source = w.program->source_of(in), v.kernel = w.group->launch->kernel->name;
+  std::copy(std::begin(w.group->id), std::end(w.group->id), v.workgroup);
+  return v;
+}
+
 void check_limit(const Wave& w) {
   constexpr u64 kDefault = 1ull << 30;  // a runaway loop ends with an error
   const u64 asked = w.group->launch->config->max_instructions, limit = asked ? asked : kDefault;
-  if (w.executed < limit) return;
-  Violation v;
-  v.kind = "limit", v.reason = "a wave executed " + std::to_string(limit) + " instructions without ending";
-  v.instruction = w.program->code[w.pc].text, v.asm_line = w.program->code[w.pc].line, v.wave = w.id;
-  v.source = w.program->source_of(w.program->code[w.pc]), v.kernel = w.group->launch->kernel->name;
-  std::copy(std::begin(w.group->id), std::end(w.group->id), v.workgroup);
-  throw SimError(v);
+  if (w.executed >= limit) throw SimError(place(w, "limit", "a wave executed " + std::to_string(limit) + " instructions without ending"));
 }
 
 // Executes until the wave waits, ends, or has used its turn; returns the number of instructions.
@@ -69,6 +72,7 @@ u64 run_wave(Workgroup& group, Wave& w, u64 turn) {
 // All waves that have not ended are at the barrier: the round is complete.
 void release_barrier(Workgroup& group) {
   ++group.barrier_round;
+  ++group.progress;
   ++group.counts->barriers;
   retire_at_barrier(group);
   for (Wave& w : group.waves)
@@ -93,8 +97,19 @@ u64 turn_length(Workgroup& group) {
 
 }  // namespace
 
+void report_stuck(const Workgroup& group) {
+  const Wave* spinning = &group.waves.front();
+  for (const Wave& w : group.waves)
+    if (w.state == Wave::State::Running) spinning = &w;
+  std::string others;
+  for (const Wave& w : group.waves)
+    if (w.state == Wave::State::AtBarrier) others += (others.empty() ? "; at the barrier: wave " : ", ") + std::to_string(w.id);
+  throw SimError(place(*spinning, "deadlock", "the waves that run store nothing and reach no barrier" + others));
+}
+
 bool run_workgroup(Workgroup& group, u64 budget) {
   std::vector<Wave*> order;
+  u64 last = group.progress, since = 0;
   for (u64 used = 0; used < budget;) {
     order.clear();
     for (Wave& w : group.waves)
@@ -107,6 +122,8 @@ bool run_workgroup(Workgroup& group, u64 budget) {
       continue;
     }
     if (group.explore) std::shuffle(order.begin(), order.end(), group.rng);
+    if (group.progress != last) last = group.progress, since = used;
+    if (used - since > kStuckAfter) report_stuck(group);
     for (Wave* w : order) {
       const bool traced = group.trace && group.trace->wave == w->id;
       used += traced ? run_wave<true>(group, *w, turn_length(group)) : run_wave<false>(group, *w, turn_length(group));

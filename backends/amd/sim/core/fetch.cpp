@@ -148,7 +148,7 @@ u64 dpp_write_lanes(const Wave& w, const Inst& in) {
   return in.mod.bound_ctrl ? mask : mask & dpp_valid(in, w.exec());
 }
 
-const u32* fetch_modified(const Wave& w, const Inst& in, int i, u32 (*buffer)[kLanes]) {
+WARPWAVE_MULTIVERSION const u32* fetch_modified(const Wave& w, const Inst& in, int i, u32 (*buffer)[kLanes]) {
   const Operand& op = in.src[i];
   const Ty type = in.desc->src[i];
   const u32* base = op.kind == Kind::Vgpr ? w.v[op.reg] : op.kind == Kind::Const ? op.lanes : splat_scalar(w, op, op.dwords, buffer);

@@ -64,6 +64,7 @@ void check_global(Wave& w, const Inst& in, const GlobalAccess& a, GlobalPointers
     if (track) tracker.bytes(*r, at, a.bytes, a.write, a.atomic, l);
     p.host[l] = r->host + (at - r->base), p.region[l] = r, last = r;
   }
+  if (a.write && !a.atomic) ++w.group->progress;
   count_global(w, in, a.address, a.lanes, a.bytes);
 }
 

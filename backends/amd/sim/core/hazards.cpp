@@ -111,9 +111,11 @@ int after_matrix(const Inst& p, const Inst& c, const Target& t, const char*& why
   return 0;
 }
 
-bool writes_part(const Inst& p) {  // results that the bypass network cannot forward
+// Results that the bypass network cannot forward: SDWA into part of the register, or op_sel bits beyond the sources,
+// which choose the half or byte written (LLVM hasDstSelForwardingHazard).
+bool writes_part(const Inst& p) {
   if (p.encoding == Encoding::Sdwa) return p.mod.dst_sel != Sel::Dword;
-  return p.flags & kPartial || (p.mod.has_op_sel && p.flags & kValu && p.mod.op_sel >> p.desc->n_src & 1);
+  return p.flags & kValu && !(p.flags & kPermSwap) && p.mod.op_sel >> p.desc->n_src != 0;
 }
 
 int after_exec_write(const Inst& c, const char*& why) {
@@ -221,6 +223,7 @@ void search_hazards(const Wave& w, const Inst& in) {
   const Target& target = *w.program->target;
   auto examine = [&](const HazardEvent& e) {
     const int distance = static_cast<int>(w.clock - e.issue) - 1;
+    if (!in.wary && distance >= e.inst->window) return;
     const char* why = "";
     const int need = required_wait_states(*e.inst, in, target, why);
     if (distance < need)

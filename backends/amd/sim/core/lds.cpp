@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "machine.hpp"
+#include "registry.hpp"
+
 namespace amdsim {
 namespace {
 
@@ -16,6 +19,7 @@ struct Range {
 };
 
 bool touches(const LdsLog& log, Range r) {
+  if (r.begin >= log.end || r.end <= log.begin) return false;
   for (int l = 0; l < kLanes; ++l)
     if (log.lanes >> l & 1 && log.address[l] < r.end && r.begin < log.address[l] + log.bytes) return true;
   return false;
@@ -86,9 +90,29 @@ void restart_events(Workgroup& g) {
   for (Wave& w : g.waves) w.lds_log.clear();
 }
 
+bool proven(const Wave& w, const LdsLog& log) { return log.seq <= (log.by_vm ? w.vm.done : w.lds.done); }
+
+void keep_log(Wave& w, const Inst& in, const LdsAccess& a, u32 event) {
+  if (!a.lanes) return;
+  if (event == 0 && w.lds_log.size() >= 64)  // a single wave only needs what it has not waited for
+    w.lds_log.erase(std::remove_if(w.lds_log.begin(), w.lds_log.end(), [&](const LdsLog& l) { return proven(w, l); }), w.lds_log.end());
+  if (w.lds_log.size() >= kLogLimit) w.lds_log.erase(w.lds_log.begin(), w.lds_log.begin() + kLogLimit / 2);
+  LdsLog& log = w.lds_log.emplace_back();
+  log.inst = &in, log.event = event, log.seq = a.seq, log.by_vm = a.by_vm, log.use = u8(a.use);
+  log.lanes = a.lanes, log.bytes = a.bytes, log.begin = ~0u, log.end = 0;
+  std::copy(std::begin(a.address), std::end(a.address), std::begin(log.address));
+  for (u64 m = a.lanes; m; m &= m - 1) {
+    const u32 at = a.address[std::countr_zero(m)];
+    log.begin = std::min(log.begin, at), log.end = std::max(log.end, at + a.bytes);
+  }
+}
+
 void track_races(Wave& w, const Inst& in, const LdsAccess& a) {
   Workgroup& g = *w.group;
-  if (g.waves.size() < 2 || !w.checking(Check::LdsRace)) return;
+  if (g.waves.size() < 2 || !w.checking(Check::LdsRace)) {
+    if (g.launch->lds_dma) keep_log(w, in, a, 0);
+    return;
+  }
   if (g.lds_event >= kMaxEvent) restart_events(g);
   const u32 event = ++g.lds_event, me = static_cast<u32>(w.id);
   const u32 stamp = event << kEventShift | me | (a.use == Use::Atomic ? kAtomicBit : 0);
@@ -97,22 +121,33 @@ void track_races(Wave& w, const Inst& in, const LdsAccess& a) {
     if (possible_race(g, a, l, me)) confirm_race(w, a, l);
   }
   for (u64 m = a.lanes; m; m &= m - 1) stamp_lane(g, a, std::countr_zero(m), stamp, me);
-  if (w.lds_log.size() >= kLogLimit) w.lds_log.erase(w.lds_log.begin(), w.lds_log.begin() + kLogLimit / 2);
-  LdsLog& log = w.lds_log.emplace_back();
-  log.inst = &in, log.event = event, log.seq = a.seq, log.by_vm = a.by_vm, log.use = u8(a.use);
-  log.lanes = a.lanes, log.bytes = a.bytes;
-  std::copy(std::begin(a.address), std::end(a.address), std::begin(log.address));
+  keep_log(w, in, a, event);
 }
 
 // The issuing wave itself may not touch bytes that its own direct load still owes.
-void check_own_dma(const Wave& w, const LdsAccess& a) {
+void check_own_dma(const Wave& w, const Inst& in, const LdsAccess& a) {
+  if (in.flags & kLdsDma) return;  // direct loads land in order
   for (const LdsDma& dma : w.lds_dma) {
-    if (a.by_vm) continue;  // another direct load: they land in order
     for (u64 m = a.lanes; m; m &= m - 1) {
       const int l = std::countr_zero(m);
       if (!dma.overlaps(a.address[l], a.address[l] + a.bytes)) continue;
       w.violate_at(Check::Waits, "touches LDS bytes that a direct load of this wave has not landed; needs s_waitcnt vmcnt(" +
                        std::to_string(w.vm.issued - dma.seq) + ")", 1ull << l, a.address[l], dma.inst);
+      return;
+    }
+  }
+}
+
+// Nor may its direct load overwrite what an LDS operation of its own has not finished with.
+void check_own_outstanding(const Wave& w, const LdsAccess& a) {
+  for (const LdsLog& log : w.lds_log) {
+    if (log.by_vm || log.seq <= w.lds.done) continue;
+    for (u64 m = a.lanes; m; m &= m - 1) {
+      const int l = std::countr_zero(m);
+      const Range r{a.address[l], a.address[l] + a.bytes};
+      if (!touches(log, r)) continue;
+      w.violate_at(Check::Waits, "a direct load overwrites LDS bytes that an LDS operation of this wave has not finished with; needs s_waitcnt lgkmcnt(" +
+                       std::to_string(w.lds.issued - log.seq) + ")", 1ull << l, r.begin, log.inst);
       return;
     }
   }
@@ -147,7 +182,9 @@ u64 check_lds(Wave& w, const Inst& in, LdsAccess& a) {
     const int l = std::countr_zero(misaligned);
     w.violate_at(Check::Align, "LDS address is not a multiple of " + std::to_string(a.align), misaligned, a.address[l]);
   }
-  if (!w.lds_dma.empty()) check_own_dma(w, a);
+  if (!w.lds_dma.empty()) check_own_dma(w, in, a);
+  if (in.flags & kLdsDma) check_own_outstanding(w, a);
+  if (a.use == Use::Write) ++w.group->progress;
   track_races(w, in, a);
   return a.lanes;
 }

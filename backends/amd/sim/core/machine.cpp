@@ -6,6 +6,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "executor.hpp"
@@ -116,9 +117,6 @@ void validate(const Launch& launch, const Target& target) {
   if (launch.lds_bytes > target.lds_bytes)
     throw LoadError("the workgroup needs " + std::to_string(launch.lds_bytes) + " bytes of LDS; " + std::string(target.name) +
                     " has " + std::to_string(target.lds_bytes));
-  if (c.kernarg.size() < launch.kernel->kernarg_size && launch.kernarg.size() < launch.kernel->kernarg_size)
-    throw LoadError("the kernel takes " + std::to_string(launch.kernel->kernarg_size) + " bytes of arguments, " +
-                    std::to_string(c.kernarg.size()) + " given");
 }
 
 class Runner {
@@ -161,40 +159,57 @@ class Runner {
     }
     merge(counts);
   }
-  // Workgroups that may wait for each other: as many in flight as a device would hold of them, each for a slice in
-  // turn, on one thread. The seed permutes the order in which they start.
+  // Workgroups that may wait for each other: some in flight, each for a slice in turn, on one thread. The seed
+  // permutes the order in which they start.
   void run_in_turn() {
     constexpr std::size_t kInFlight = 64;
-    constexpr u64 kSlice = 1u << 16;
     Counts counts;
     counts.insts.resize(launch_.program->code.size());
-    std::vector<u64> order(total_);
-    for (u64 i = 0; i < total_; ++i) order[i] = i;
-    std::mt19937_64 rng(launch_.config->seed);
-    if (launch_.config->seed) std::shuffle(order.begin(), order.end(), rng);
-    struct Flight {
-      Workgroup group;
-      Arena arena;
-    };
-    std::list<Flight> flying;
+    const std::vector<u64> order = start_order();
     u64 next = 0;
     try {
-      while (next < total_ || !flying.empty()) {
-        while (next < total_ && flying.size() < kInFlight) {
-          Flight& f = flying.emplace_back();
-          f.group.counts = &counts;
-          build_group(f.group, launch_, memory_, f.arena, order[next++]);
-          if (finish(f.group, counts, kSlice)) flying.pop_back();
-        }
-        for (auto f = flying.begin(); f != flying.end();) f = finish(f->group, counts, kSlice) ? flying.erase(f) : std::next(f);
+      while (next < total_ || !flying_.empty()) {
+        while (next < total_ && flying_.size() < kInFlight) start(order[next++], counts);
+        take_turns(counts);
       }
     } catch (...) {
       fail(0);
     }
+    flying_.clear();
     merge(counts);
   }
-  static bool finish(Workgroup& group, Counts& counts, u64 slice) {
-    if (!run_workgroup(group, slice)) return false;
+
+  std::vector<u64> start_order() const {
+    std::vector<u64> order(total_);
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937_64 rng(launch_.config->seed);
+    if (launch_.config->seed) std::shuffle(order.begin(), order.end(), rng);
+    return order;
+  }
+
+  void start(u64 id, Counts& counts) {
+    Flight& f = flying_.emplace_back();
+    f.group.counts = &counts;
+    build_group(f.group, launch_, memory_, f.arena, id);
+    if (finish(f.group, counts)) flying_.pop_back();
+  }
+
+  void take_turns(Counts& counts) {
+    const u64 before = progress();
+    const std::size_t groups = flying_.size();
+    for (auto f = flying_.begin(); f != flying_.end();) f = finish(f->group, counts) ? flying_.erase(f) : std::next(f);
+    idle_ = flying_.size() == groups && progress() == before ? idle_ + kSlice * groups : 0;
+    if (idle_ > kStuckAfter && !flying_.empty()) report_stuck(flying_.front().group);
+  }
+
+  u64 progress() const {
+    u64 sum = 0;
+    for (const Flight& f : flying_) sum += f.group.progress;
+    return sum;
+  }
+
+  static bool finish(Workgroup& group, Counts& counts) {
+    if (!run_workgroup(group, kSlice)) return false;
     ++counts.workgroups, counts.waves += group.waves.size();
     return true;
   }
@@ -215,8 +230,16 @@ class Runner {
     }
   }
 
+  struct Flight {
+    Workgroup group;
+    Arena arena;
+  };
+  static constexpr u64 kSlice = 1u << 16;
+
   Launch& launch_;
   GlobalMemory& memory_;
+  std::list<Flight> flying_;
+  u64 idle_ = 0;
   u64 total_ = 0;
   std::atomic<u64> next_{0}, stop_{~0ull};
   std::mutex mutex_;
@@ -235,6 +258,16 @@ bool communicates(const Program& program, const Kernel& kernel) {
   calls = any(kernel.entry, end, [](const Inst& i) { return std::strncmp(i.desc->name, "s_swappc", 8) == 0 || std::strncmp(i.desc->name, "s_setpc", 7) == 0; });
   auto shared = [](const Inst& i) { return (i.flags & kAtomic && i.flags & (kVmem | kSmem)) || (i.flags & (kLoad | kStore) && i.mod.sc1); };
   return calls ? any(0, static_cast<u32>(program.code.size()), shared) : any(kernel.entry, end, shared);
+}
+
+// Waves per SIMD that registers and LDS allow (amd.md section 5: one pool of 512 registers, at most 8 waves).
+int occupancy(const Kernel& k, const Target& t, u32 lds_bytes, u32 waves_per_group) {
+  const u32 registers = (k.vgprs + k.agprs + 7) / 8 * 8;
+  const u32 by_registers = std::min(8u, 512u / std::max(8u, registers));
+  if (!lds_bytes) return static_cast<int>(by_registers);
+  const u32 granules = (lds_bytes + t.lds_granule - 1) / t.lds_granule * t.lds_granule;
+  const u32 by_lds = (t.lds_bytes / granules * waves_per_group + 3) / 4;
+  return static_cast<int>(std::min(by_registers, by_lds));
 }
 
 // Hidden arguments of code object v5/v6, 8-aligned after the explicit ones (AMDGPUUsage, "Implicit Kernel Arguments").
@@ -283,6 +316,7 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   validate(launch, target_);
   SyncClock sync;
   launch.sync = &sync;
+  launch.lds_dma = std::any_of(program.code.begin(), program.code.end(), [](const Inst& i) { return i.flags & kLdsDma; });
   launch.ordered = communicates(program, found->second);
   launch.track_global = u64(config.grid[0]) * config.grid[1] * config.grid[2] * launch.waves_per_group > 1;
   launch.kernarg_address = memory_.map(launch.kernarg.data(), launch.kernarg.size(), "kernel arguments", false);
@@ -309,6 +343,7 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   report.vgprs = found->second.vgprs, report.agprs = found->second.agprs, report.sgprs = found->second.sgprs;
   report.lds_bytes = launch.lds_bytes, report.scratch_bytes = found->second.private_segment;
   report.waves_per_group = launch.waves_per_group;
+  report.occupancy_waves_per_simd = occupancy(found->second, target_, launch.lds_bytes, launch.waves_per_group);
   return report;
 }
 

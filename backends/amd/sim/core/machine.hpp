@@ -41,6 +41,7 @@ struct Launch {
   u32 waves_per_group = 0;
   SyncClock* sync = nullptr;
   bool track_global = true;  // false for a single wave in all, where nothing can race
+  bool lds_dma = false;      // the program has direct loads to LDS
   bool ordered = false;      // workgroups communicate or update atomically: one thread, interleaved in turn
 };
 

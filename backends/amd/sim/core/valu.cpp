@@ -11,7 +11,7 @@ namespace amdsim {
 namespace {
 
 // dst = exec ? src : dst, row by row.
-void merge_rows(u32* dst, const u32* src, u64 exec, int rows) {
+WARPWAVE_INLINE void merge_rows(u32* dst, const u32* src, u64 exec, int rows) {
   alignas(64) u32 keep[kLanes];
   for (int l = 0; l < 32; ++l) {
     keep[l] = 0u - (u32(exec) >> l & 1);
@@ -26,12 +26,10 @@ bool has_mask_result(const Inst& in) { return in.flags & (kVcmp | kCarryOut); }
 
 void write_mask(Wave& w, const Inst& in, u64 mask) {
   const int reg = in.sdst.kind == Kind::Sgpr ? in.sdst.reg : sreg::kVcc;
-  if (in.flags & kCarryOut) {  // VCC keeps nothing: inactive lanes read 0 (ISA 6.2.?)
-    w.set_pair(reg, mask);
-  } else {
-    w.set_pair(reg, mask);
-  }
-  if (in.flags & kVcmpx) w.set_exec(mask);
+  w.set_pair(reg, mask);
+  if (!(in.flags & kVcmpx)) return;
+  if (w.undef_pair(reg)) w.violate(Check::Uninit, "EXEC is set from an undefined comparison", w.undef_pair(reg));
+  w.set_exec(mask);
 }
 
 u64 mask_source(const Wave& w, const Inst& in) {
@@ -42,7 +40,7 @@ u64 mask_source(const Wave& w, const Inst& in) {
 
 }  // namespace
 
-void exec_valu(Wave& w, const Inst& in) {
+WARPWAVE_MULTIVERSION void exec_valu(Wave& w, const Inst& in) {
   FetchBuffer buffer;
   LaneArgs io;
   io.in = &in, io.mode = &w.mode, io.target = w.program->target, io.exec = w.exec();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../arith/multiversion.hpp"
 #include "../insns/vmem.hpp"
 #include "registry.hpp"
 #include "workgroup.hpp"
@@ -15,7 +16,7 @@ void prove(Counter& c, u64 outstanding) {
   if (c.issued > outstanding) c.done = std::max(c.done, c.issued - outstanding);
 }
 
-void write_rows(Wave& w, int first, int dwords, const LoadResult& r) {
+WARPWAVE_MULTIVERSION void write_rows(Wave& w, int first, int dwords, const LoadResult& r) {
   u32 field = 0;
   for (int b = 0; b < 4; ++b) field |= r.byte_mask >> b & 1 ? 0xffu << 8 * b : 0;
   for (int d = 0; d < dwords; ++d) {

@@ -62,6 +62,7 @@ struct LdsLog {
   u64 lanes = 0;
   u32 event = 0;
   u32 bytes = 0;
+  u32 begin = 0, end = 0;  // bounds of all lanes
   u8 use = 0;
   bool by_vm = false;
   u32 address[kLanes];

@@ -22,9 +22,9 @@ struct Workgroup {
   std::vector<Wave> waves;
   std::vector<u8> lds;         // the workgroup's allocation, exactly
   std::vector<u8> lds_undef;   // one byte of 0/1 per LDS byte
-  bool lds_any_undef = true;   // false only when no byte can be undefined
   u32 releases = 0;            // how often this workgroup released (see races.hpp)
   u32 barrier_round = 0;
+  u64 progress = 0;  // stores, barriers and ended waves: what a spinning loop does not add to
   // Race shadow of LDS: last writer and reader of each byte; stamps up to lds_floor are ordered (see lds.cpp).
   std::vector<u32> lds_written, lds_read;
   u32 lds_event = 0, lds_floor = 0;

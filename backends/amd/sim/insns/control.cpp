@@ -39,6 +39,7 @@ void s_endpgm(Wave& w, const Inst&) {
   w.vm.done = w.vm.issued, w.lds.done = w.lds.issued;
   if (!w.lds_dma.empty()) land_lds_dma(w);
   arrive_at_barrier(w);
+  ++w.group->progress;
   w.state = Wave::State::Ended;
 }
 

@@ -20,40 +20,64 @@ void ds_addresses(const Wave& w, const Operand& base, i32 offset, LdsAccess& a) 
   for (int l = 0; l < kLanes; ++l) a.address[l] = row[l] + u32(offset);
 }
 
+namespace {
+
+// Copies the undefined flags of up to four LDS bytes into the shadow of one dword of the result.
+void note_undefined(ByteMask& shadow, int lane, u32 flags) {
+  for (int b = 0; b < 4; ++b)
+    if (flags >> 8 * b & 1) shadow.b[b] |= 1ull << lane;
+}
+
+bool rows_defined(const Wave& w, const Operand& data, u64 lanes) {
+  u64 any = 0;
+  for (int d = 0; d < data.dwords; ++d) any |= w.vundef[data.reg + d].any();
+  return !(any & lanes);
+}
+
+void scatter_bytes(Wave& w, const LdsAccess& a, const Operand& data, int high_half, int lane) {
+  u8 bytes[16], undefined[16];
+  for (u32 b = 0; b < a.bytes; ++b) {
+    const u32 at = b + static_cast<u32>(high_half) * 2;
+    bytes[b] = static_cast<u8>(w.v[data.reg + at / 4][lane] >> (8 * (at % 4)));
+    undefined[b] = w.vundef[data.reg + at / 4].b[at % 4] >> lane & 1;
+  }
+  write_lds_bytes(*w.group, a.address[lane], bytes, undefined, a.bytes);
+}
+
+}  // namespace
+
 // Reads `bytes` per lane into consecutive dwords of the result, starting at dword `at`.
 void lds_gather(Wave& w, const Inst& in, LdsAccess& a, LoadResult& result, int at) {
   a.lanes = check_lds(w, in, a);
-  const Workgroup& g = *w.group;
+  const u8 *data = w.group->lds.data(), *undefined = w.group->lds_undef.data();
   const int dwords = static_cast<int>(a.bytes + 3) / 4;
+  const u32 last = a.bytes - 4 * static_cast<u32>(dwords - 1);
   for (int d = 0; d < dwords; ++d) {
-    const u32 size = std::min(4u, a.bytes - 4 * static_cast<u32>(d));
-    u32* row = result.rows[at + d];
-    for (int l = 0; l < kLanes; ++l) {
-      row[l] = 0;
-      if (a.lanes >> l & 1) std::memcpy(&row[l], g.lds.data() + a.address[l] + 4 * d, size);
-    }
-    if (!g.lds_any_undef) continue;
+    const u32 size = d + 1 < dwords ? 4 : last, offset = 4 * static_cast<u32>(d);
     for (u64 m = a.lanes; m; m &= m - 1) {
       const int l = std::countr_zero(m);
-      for (u32 b = 0; b < size; ++b)
-        if (g.lds_undef[a.address[l] + 4 * static_cast<u32>(d) + b]) result.undefined[at + d].b[b] |= 1ull << l;
+      u32 value = 0, flags = 0;
+      std::memcpy(&value, data + a.address[l] + offset, size);
+      std::memcpy(&flags, undefined + a.address[l] + offset, size);
+      result.rows[at + d][l] = value;
+      if (flags) [[unlikely]] note_undefined(result.undefined[at + d], l, flags);
     }
   }
-  result.lanes = a.lanes;
+  result.lanes |= a.lanes;
 }
 
 void lds_scatter(Wave& w, const Inst& in, LdsAccess& a, const Operand& data, int high_half) {
   a.lanes = check_lds(w, in, a);
-  Workgroup& g = *w.group;
+  const bool whole = a.bytes >= 4 && rows_defined(w, data, a.lanes);
   for (u64 m = a.lanes; m; m &= m - 1) {
     const int l = std::countr_zero(m);
-    u8 bytes[16], undefined[16];
-    for (u32 b = 0; b < a.bytes; ++b) {
-      const u32 at = b + static_cast<u32>(high_half) * 2;
-      bytes[b] = static_cast<u8>(w.v[data.reg + at / 4][l] >> (8 * (at % 4)));
-      undefined[b] = w.vundef[data.reg + at / 4].b[at % 4] >> l & 1;
+    if (!whole) {
+      scatter_bytes(w, a, data, high_half, l);
+      continue;
     }
-    write_lds_bytes(g, a.address[l], bytes, undefined, a.bytes);
+    u8* to = w.group->lds.data() + a.address[l];
+    for (u32 d = 0; d < a.bytes / 4; ++d) std::memcpy(to + 4 * d, &w.v[data.reg + static_cast<int>(d)][l], 4);
+    std::memset(w.group->lds_undef.data() + a.address[l], 0, a.bytes);
   }
 }
 

@@ -68,7 +68,6 @@ void ds_atomic(Wave& w, const Inst& in) {
     const bool undefined = lane_undefined(w, in.src[1], l) || (was_undefined && !(in.desc->aux & 1));
     std::memcpy(g.lds.data() + a.address[l], &next, bytes);
     std::memset(g.lds_undef.data() + a.address[l], undefined, bytes);
-    g.lds_any_undef |= undefined;
     put_result(result, l, u64(old), was_undefined, bytes / 4);
   }
   result.lanes = a.lanes;

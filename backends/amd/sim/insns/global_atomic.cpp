@@ -69,6 +69,7 @@ void atomic(Wave& w, const Inst& in) {
     // cmpswap: data holds the new value, then the value to compare with
     if (CompareSwap) next = old == static_cast<U>(lane_value(w, data.reg + dwords, dwords, l)) ? next : old;
     else next = f(old, next);
+    w.group->progress += next != old;
     std::memcpy(at, &next, sizeof(U));
     for (int d = 0; d < dwords; ++d) result.rows[d][l] = u32(u64(old) >> 32 * d);
   };

@@ -99,34 +99,80 @@ u64 check_scratch(Wave& w, const u32* offset, u64 lanes, MemType type) {
 
 }  // namespace
 
+namespace {
+
+// A dword of a lane, and its undefined bytes as one bit each.
+struct ScratchDword {
+  u32 value = 0;
+  u32 undefined = 0;
+};
+
+ScratchDword scratch_dword(const Wave& w, u32 dword, int lane) {
+  const ByteMask& m = w.scratch_undef[dword];
+  ScratchDword s;
+  s.value = w.scratch[std::size_t(dword) * kLanes + static_cast<u32>(lane)];
+  for (int b = 0; b < 4; ++b) s.undefined |= u32(m.b[b] >> lane & 1) << b;
+  return s;
+}
+
+void read_scratch_bytes(const Wave& w, u32 offset, int lane, MemType type, LoadResult& result) {
+  for (u32 b = 0; b < type.bytes; ++b) {
+    const u32 at = offset + b;
+    const ScratchDword s = scratch_dword(w, at / 4, lane);
+    result.rows[b / 4][lane] |= (s.value >> (8 * (at % 4)) & 0xff) << (8 * (b % 4));
+    if (s.undefined >> (at % 4) & 1) result.undefined[b / 4].b[b % 4] |= 1ull << lane;
+  }
+}
+
+void write_scratch_bytes(Wave& w, u32 offset, int lane, const Operand& data, MemType type) {
+  for (u32 b = 0; b < type.bytes; ++b) {
+    const u32 at = offset + b, from = b + (type.half == 2 ? 2 : 0), shift = 8 * (at % 4);
+    u32& cell = w.scratch[std::size_t(at / 4) * kLanes + static_cast<u32>(lane)];
+    cell = (cell & ~(0xffu << shift)) | u32(row_byte(w, data.reg, lane, from)) << shift;
+    u64& shadow = w.scratch_undef[at / 4].b[at % 4];
+    shadow = row_byte_undefined(w, data.reg, lane, from) ? shadow | 1ull << lane : shadow & ~(1ull << lane);
+  }
+}
+
+// Spills and arrays at a uniform, dword-aligned offset: whole rows move.
+bool uniform_dwords(const u32* offset, u64 lanes, MemType type) {
+  if (type.bytes < 4 || lanes != kAllLanes || offset[0] & 3) return false;
+  for (int l = 1; l < kLanes; ++l)
+    if (offset[l] != offset[0]) return false;
+  return true;
+}
+
+}  // namespace
+
 void read_scratch(Wave& w, const Inst& in, const u32* offset, u64 lanes, MemType type, LoadResult& result) {
   lanes = check_scratch(w, offset, lanes, type);
   w.group->counts->insts[in.index].bytes += u64(type.bytes) * static_cast<u64>(std::popcount(lanes));
+  result.lanes |= lanes;
+  if (uniform_dwords(offset, lanes, type)) {
+    for (u32 d = 0; d < static_cast<u32>(type.dwords()); ++d) {
+      std::memcpy(result.rows[d], &w.scratch[std::size_t(offset[0] / 4 + d) * kLanes], sizeof(Row));
+      result.undefined[d] = w.scratch_undef[offset[0] / 4 + d];
+    }
+    return;
+  }
   for (u64 m = lanes; m; m &= m - 1) {
     const int l = std::countr_zero(m);
     for (int d = 0; d < type.dwords(); ++d) result.rows[d][l] = 0;
-    for (u32 b = 0; b < type.bytes; ++b) {
-      const u32 at = offset[l] + b, dword = at / 4;
-      result.rows[b / 4][l] |= u32(u8(w.scratch[std::size_t(dword) * kLanes + static_cast<u32>(l)] >> (8 * (at % 4)))) << (8 * (b % 4));
-      if (w.scratch_undef[dword].b[at % 4] >> l & 1) result.undefined[b / 4].b[b % 4] |= 1ull << l;
-    }
+    read_scratch_bytes(w, offset[l], l, type, result);
   }
-  result.lanes |= lanes;
 }
 
 void write_scratch(Wave& w, const Inst& in, const u32* offset, u64 lanes, const Operand& data, MemType type) {
   lanes = check_scratch(w, offset, lanes, type);
   w.group->counts->insts[in.index].bytes += u64(type.bytes) * static_cast<u64>(std::popcount(lanes));
-  for (u64 m = lanes; m; m &= m - 1) {
-    const int l = std::countr_zero(m);
-    for (u32 b = 0; b < type.bytes; ++b) {
-      const u32 at = offset[l] + b, from = b + (type.half == 2 ? 2 : 0), shift = 8 * (at % 4);
-      u32& cell = w.scratch[std::size_t(at / 4) * kLanes + static_cast<u32>(l)];
-      cell = (cell & ~(0xffu << shift)) | u32(row_byte(w, data.reg, l, from)) << shift;
-      u64& shadow = w.scratch_undef[at / 4].b[at % 4];
-      shadow = row_byte_undefined(w, data.reg, l, from) ? shadow | 1ull << l : shadow & ~(1ull << l);
+  if (uniform_dwords(offset, lanes, type)) {
+    for (u32 d = 0; d < static_cast<u32>(type.dwords()); ++d) {
+      std::memcpy(&w.scratch[std::size_t(offset[0] / 4 + d) * kLanes], w.v[data.reg + static_cast<int>(d)], sizeof(Row));
+      w.scratch_undef[offset[0] / 4 + d] = w.vundef[data.reg + static_cast<int>(d)];
     }
+    return;
   }
+  for (u64 m = lanes; m; m &= m - 1) write_scratch_bytes(w, offset[std::countr_zero(m)], std::countr_zero(m), data, type);
 }
 
 // LDS address = M0[17:0] + offset + lane * 4 (dword and narrower) or * 16 (x3 and x4).

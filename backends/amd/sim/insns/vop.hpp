@@ -9,6 +9,7 @@
 
 #include <type_traits>
 
+#include "../arith/multiversion.hpp"
 #include "../core/registry.hpp"
 #include "../core/wave.hpp"
 
@@ -115,7 +116,7 @@ struct Signature<R (C::*)(A...) const> {
 };
 
 template <auto F, class R, class C, class... A>
-inline void run(LaneArgs& io, R (C::*)(A...) const) {
+WARPWAVE_INLINE void run(LaneArgs& io, R (C::*)(A...) const) {
   u32* d = io.d;
   const u32* const p[3] = {io.a, io.b, io.c};
 #pragma GCC ivdep
@@ -127,12 +128,12 @@ inline void run(LaneArgs& io, R (C::*)(A...) const) {
 }
 
 template <auto F>
-void lanes(LaneArgs& io) {
+WARPWAVE_MULTIVERSION void lanes(LaneArgs& io) {
   run<F>(io, &decltype(F)::operator());
 }
 
 template <auto F, class C, class... A>
-inline u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
+WARPWAVE_INLINE u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
   const u32* const p[3] = {io.a, io.b, io.c};
   u8 flag[kLanes];
 #pragma GCC ivdep
@@ -151,7 +152,7 @@ inline u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
 }
 
 template <auto F>
-void compares(LaneArgs& io) {
+WARPWAVE_MULTIVERSION void compares(LaneArgs& io) {
   io.mask_out = compare<F>(io, &decltype(F)::operator());
 }
 

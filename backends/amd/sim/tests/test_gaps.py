@@ -180,7 +180,8 @@ def test_finished_waves_do_not_count_at_barriers(target):
     assert (run(body, target, waves=2)[:128] == 1).all()
 
 
-EXCHANGE = ["v_xor_b32_e32 v2, 0x100, v1", "ds_write_b32 v1, v1"]
+EXCHANGE = ["v_mov_b32_e32 v3, 0", "ds_write_b32 v1, v3", "s_waitcnt lgkmcnt(0)", "s_barrier"]
+EXCHANGE += ["v_xor_b32_e32 v2, 0x100, v1", "ds_write_b32 v1, v1"]
 
 
 def test_lds_exchange_without_a_barrier(target):
@@ -209,7 +210,7 @@ FLAT = [
 
 @pytest.mark.parametrize("barrier", [False, True])
 def test_lds_through_flat_addresses_without_a_barrier(target, barrier):
-    body = [*FLAT, "v_xor_b32_e32 v10, 0x100, v1", "flat_store_dword v[8:9], v1", "s_waitcnt vmcnt(0) lgkmcnt(0)"]
+    body = [*EXCHANGE[:4], *FLAT, "v_xor_b32_e32 v10, 0x100, v1", "flat_store_dword v[8:9], v1", "s_waitcnt vmcnt(0) lgkmcnt(0)"]
     rest = ["flat_load_dword v5, v[10:11]", "s_waitcnt vmcnt(0) lgkmcnt(0)", *STORE]
     if barrier:
         got = run([*body, "s_barrier", *rest], target, waves=2, lds=512)

@@ -1,0 +1,447 @@
+// Warpwave device prelude for gfx942 and gfx950: types, tiles in registers, and the language's functions.
+// Needs no headers; compiles under hipcc and under plain clang -x hip.
+
+#define DEVICE __attribute__((device, always_inline)) inline
+#define SHARED __attribute__((shared))
+#define KERNEL(threads, waves) \
+  extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(waves)))
+#define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); ++i)
+
+typedef unsigned int u32;
+typedef unsigned long u64;
+typedef unsigned short u16;
+typedef unsigned char u8;
+typedef u8 fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz;
+
+template <class To, class From> DEVICE To bits(From x) { return __builtin_bit_cast(To, x); }
+
+// -- vectors and register tiles ------------------------------------------------------------------------
+
+template <class T, int N> struct vector_of { typedef T type __attribute__((ext_vector_type(N))); };
+template <class T> struct vector_of<T, 1> { typedef T type; };
+template <class T, int N> using vec = typename vector_of<T, N>::type;
+
+// The values that one lane holds of a tile: N items in hardware vectors of W.
+template <class T, int N, int W = 1> struct tile {
+  static constexpr int items = N, width = W;
+  vec<T, W> v[N / W];
+  DEVICE T get(int i) const {
+    if constexpr (W == 1) return v[i];
+    else return v[i / W][i % W];
+  }
+  DEVICE void set(int i, T x) {
+    if constexpr (W == 1) v[i] = x;
+    else v[i / W][i % W] = x;
+  }
+};
+
+// -- lanes ---------------------------------------------------------------------------------------------
+
+DEVICE int lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
+
+template <int Control> DEVICE u32 dpp(u32 x) { return __builtin_amdgcn_update_dpp(x, x, Control, 0xf, 0xf, false); }
+
+// The value of lane l ^ Mask, for a power of two. Within 16 lanes by DPP, beyond by the LDS crossbar.
+template <int Mask> DEVICE u32 lane_xor(u32 x) {
+  if constexpr (Mask == 1) return dpp<0xb1>(x);       // quad_perm 1,0,3,2
+  else if constexpr (Mask == 2) return dpp<0x4e>(x);  // quad_perm 2,3,0,1
+  else if constexpr (Mask == 4) return dpp<0x1b>(dpp<0x141>(x));  // half mirror is ^7, quad_perm 3,2,1,0 is ^3
+  else if constexpr (Mask == 8) return dpp<0x128>(x);  // row_ror:8
+#if defined(__gfx950__)
+  else if constexpr (Mask == 16) {
+    auto r = __builtin_amdgcn_permlane16_swap(x, x, false, false);
+    return lane_id() & 16 ? r[0] : r[1];
+  } else {
+    auto r = __builtin_amdgcn_permlane32_swap(x, x, false, false);
+    return lane_id() & 32 ? r[0] : r[1];
+  }
+#else
+  else return __builtin_amdgcn_ds_bpermute((lane_id() ^ Mask) << 2, x);
+#endif
+}
+
+template <int Mask, class T> DEVICE T shuffle_xor(T x) {
+  if constexpr (sizeof(T) == 4) return bits<T>(lane_xor<Mask>(bits<u32>(x)));
+  else if constexpr (sizeof(T) == 8) {
+    u64 b = bits<u64>(x);
+    return bits<T>((u64)lane_xor<Mask>((u32)(b >> 32)) << 32 | lane_xor<Mask>((u32)b));
+  } else if constexpr (sizeof(T) == 2) return bits<T>((u16)lane_xor<Mask>(bits<u16>(x)));
+  else return bits<T>((u8)lane_xor<Mask>(bits<u8>(x)));
+}
+
+// -- conversions ---------------------------------------------------------------------------------------
+
+enum Rounding { rne, rtz, rta, rtp, rtn };
+
+// A binary format: exponent and fraction bits, bias, the largest finite code, and what lies beyond.
+template <int E, int M, int Bias, u32 Largest, bool Inf, bool Fnuz> struct format {
+  static constexpr int fraction = M, bias = Bias, sign_bit = E + M;
+  static constexpr u32 largest = Largest;
+  static constexpr bool has_inf = Inf, fnuz = Fnuz;
+  static constexpr u32 nan = Fnuz ? 1u << (E + M) : Inf ? Largest + 1 + (1u << (M - 1)) : Largest + 1;
+};
+typedef format<8, 7, 127, 0x7f7f, true, false> bf16_format;
+typedef format<5, 10, 15, 0x7bff, true, false> f16_format;
+typedef format<4, 3, 7, 0x7e, false, false> fp8e4m3_format;
+typedef format<5, 2, 15, 0x7b, true, false> fp8e5m2_format;
+typedef format<4, 3, 8, 0x7f, false, true> fp8e4m3fnuz_format;
+typedef format<5, 2, 16, 0x7f, false, true> fp8e5m2fnuz_format;
+
+template <class F, Rounding R, bool Saturate> DEVICE u32 overflow_code(u32 sign, bool was_infinite) {
+  bool stops = !was_infinite && (R == rtz || (R == rtp && sign) || (R == rtn && !sign));
+  if (Saturate || stops) return sign << F::sign_bit | F::largest;
+  if (F::has_inf) return sign << F::sign_bit | (F::largest + 1);
+  return F::fnuz ? F::nan : sign << F::sign_bit | F::nan;
+}
+
+template <Rounding R> DEVICE bool rounds_up(u32 kept, u32 rest, u32 half, u32 sign) {
+  if (R == rne) return rest > half || (rest == half && (kept & 1));
+  if (R == rta) return rest >= half;
+  if (R == rtp) return rest != 0 && !sign;
+  if (R == rtn) return rest != 0 && sign;
+  return false;
+}
+
+// f32 to a shorter format, any rounding, exactly as the language defines it.
+template <class F, Rounding R, bool Saturate> DEVICE u32 encode(float x) {
+  u32 b = bits<u32>(x), sign = b >> 31, magnitude = b & 0x7fffffff;
+  if (magnitude > 0x7f800000) return F::fnuz ? F::nan : sign << F::sign_bit | F::nan;
+  if (magnitude == 0x7f800000) return overflow_code<F, R, Saturate>(sign, true);
+  u32 field = magnitude >> 23;
+  u32 significand = field ? (magnitude & 0x7fffff) | 0x800000 : magnitude;
+  int exponent = (int)(field ? field : 1) - 127;
+  int quantum = (exponent > 1 - F::bias ? exponent : 1 - F::bias) - F::fraction;
+  int shift = quantum - (exponent - 23);
+  shift = shift > 25 ? 25 : shift;
+  u32 kept = significand >> shift, rest = significand & ((1u << shift) - 1), half = (1u << shift) >> 1;
+  // 24 significand bits shifted out by 25 leave less than a half: the comparison above stays right.
+  kept += rounds_up<R>(kept, rest, half, sign);
+  u32 code = kept + ((u32)(quantum + F::fraction + F::bias - 1) << F::fraction);
+  if (code > F::largest) return overflow_code<F, R, Saturate>(sign, false);
+  return code == 0 && F::fnuz ? 0 : sign << F::sign_bit | code;
+}
+
+template <class F> DEVICE float decode(u32 code) {
+  u32 sign = code >> F::sign_bit & 1, magnitude = code & ((1u << F::sign_bit) - 1);
+  if (F::fnuz && code == F::nan) return __builtin_nanf("");
+  if (!F::fnuz && magnitude > F::largest) {
+    bool infinite = F::has_inf && magnitude == F::largest + 1;
+    return infinite ? (sign ? -__builtin_inff() : __builtin_inff()) : __builtin_nanf("");
+  }
+  u32 field = magnitude >> F::fraction, fraction = magnitude & ((1u << F::fraction) - 1);
+  float normal = bits<float>((field + 127 - F::bias) << 23 | fraction << (23 - F::fraction));
+  float subnormal = (float)fraction * bits<float>((u32)(127 + 1 - F::bias - F::fraction) << 23);
+  float value = field ? normal : subnormal;
+  return sign ? -value : value;
+}
+
+DEVICE float f32_from_f32(float x) { return x; }
+DEVICE float f32_from_f16(_Float16 x) { return (float)x; }
+DEVICE float f32_from_bf16(__bf16 x) { return bits<float>((u32)bits<u16>(x) << 16); }
+DEVICE float f32_from_fp8e4m3(u8 x) { return decode<fp8e4m3_format>(x); }
+DEVICE float f32_from_fp8e5m2(u8 x) { return decode<fp8e5m2_format>(x); }
+DEVICE float f32_from_fp8e4m3fnuz(u8 x) { return decode<fp8e4m3fnuz_format>(x); }
+DEVICE float f32_from_fp8e5m2fnuz(u8 x) { return decode<fp8e5m2fnuz_format>(x); }
+
+template <Rounding R, bool Saturate> DEVICE float f32_from(float x) { return x; }
+template <Rounding R, bool Saturate> DEVICE _Float16 f16_from(float x) {
+  if constexpr (R == rne && !Saturate) return (_Float16)x;
+  else return bits<_Float16>((u16)encode<f16_format, R, Saturate>(x));
+}
+template <Rounding R, bool Saturate> DEVICE __bf16 bf16_from(float x) {
+  if constexpr (R == rne && !Saturate) return (__bf16)x;
+  else return bits<__bf16>((u16)encode<bf16_format, R, Saturate>(x));
+}
+template <Rounding R, bool S> DEVICE u8 fp8e4m3_from(float x) { return encode<fp8e4m3_format, R, S>(x); }
+template <Rounding R, bool S> DEVICE u8 fp8e5m2_from(float x) { return encode<fp8e5m2_format, R, S>(x); }
+template <Rounding R, bool S> DEVICE u8 fp8e4m3fnuz_from(float x) { return encode<fp8e4m3fnuz_format, R, S>(x); }
+template <Rounding R, bool S> DEVICE u8 fp8e5m2fnuz_from(float x) { return encode<fp8e5m2fnuz_format, R, S>(x); }
+
+// A small float's own rounding of a constant or of an f32 result.
+template <class T> DEVICE T to(float x);
+template <> DEVICE float to<float>(float x) { return x; }
+template <> DEVICE _Float16 to<_Float16>(float x) { return (_Float16)x; }
+template <> DEVICE __bf16 to<__bf16>(float x) { return (__bf16)x; }
+
+// An integer as f32 rounded to odd: rounding that to a shorter format in any mode is rounding the integer.
+DEVICE float odd_from_integer(long x) {
+  double d = (double)x;  // exact below 2^53; beyond, the dropped bits are folded in first
+  u64 magnitude = x < 0 ? 0 - (u64)x : (u64)x;
+  if (magnitude >> 53) {
+    u64 low = magnitude & 0x7ff;
+    magnitude = (magnitude & ~0x7fful) | (low ? 0x800 : 0);
+    d = x < 0 ? -(double)magnitude : (double)magnitude;
+  }
+  float f = (float)d;
+  double error = d - (double)f;
+  if (error == 0) return f;
+  u32 b = bits<u32>(f);
+  bool away = (error < 0) == (d > 0);  // f is beyond d, seen from zero
+  b -= away;
+  return bits<float>(b | 1);
+}
+
+template <Rounding R> DEVICE float round_float(float x) {
+  if (R == rne) return __builtin_rintf(x);
+  if (R == rtp) return __builtin_ceilf(x);
+  if (R == rtn) return __builtin_floorf(x);
+  if (R == rta) {
+    float whole = __builtin_truncf(x);
+    return __builtin_fabsf(x - whole) >= 0.5f ? whole + __builtin_copysignf(1.0f, x) : whole;
+  }
+  return __builtin_truncf(x);
+}
+
+template <class T, Rounding R> DEVICE T integer_from(float x) {
+  constexpr T largest = (T)((1ul << (8 * sizeof(T) - 1)) - 1), least = -largest - 1;
+  float whole = round_float<R>(x);
+  if (x != x) return 0;
+  if (whole >= -(float)least) return largest;
+  if (whole <= (float)least) return least;
+  return (T)whole;
+}
+
+template <class To, class From> DEVICE To saturated(From x) {
+  constexpr long largest = (long)((1ul << (8 * sizeof(To) - 1)) - 1);
+  long wide = x;
+  return wide > largest ? largest : wide < -largest - 1 ? -largest - 1 : wide;
+}
+
+// -- arithmetic ----------------------------------------------------------------------------------------
+
+template <class T> DEVICE T floor_div(T a, T b) {
+  T q = a / b;
+  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+template <class T> DEVICE T floor_mod(T a, T b) {
+  T r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
+DEVICE float pick_zero(float a, float b, bool positive) {
+  return (bits<u32>(a) >> 31 != 0) != positive ? a : b;
+}
+DEVICE float maximum(float a, float b) {
+  float r = a == b ? pick_zero(a, b, true) : a > b ? a : b;
+  return a != a ? a : b != b ? b : r;
+}
+DEVICE float minimum(float a, float b) {
+  float r = a == b ? pick_zero(a, b, false) : a < b ? a : b;
+  return a != a ? a : b != b ? b : r;
+}
+DEVICE float maximum_number(float a, float b) { return a != a ? b : b != b ? a : maximum(a, b); }
+DEVICE float minimum_number(float a, float b) { return a != a ? b : b != b ? a : minimum(a, b); }
+// For reductions that ignore NaN: v_max_f32 and v_min_f32 do, and the sign of a zero does not matter to a sum.
+DEVICE float fast_max(float a, float b) { return __builtin_fmaxf(a, b); }
+DEVICE float fast_min(float a, float b) { return __builtin_fminf(a, b); }
+
+template <class T> DEVICE T larger(T a, T b) { return a > b ? a : b; }
+template <class T> DEVICE T smaller(T a, T b) { return a < b ? a : b; }
+
+// -- functions (accuracy: tiles/reference/accuracy.py) ---------------------------------------------------
+
+DEVICE float exp_(float x) { return __builtin_expf(x); }
+DEVICE float exp2_(float x) { return __builtin_exp2f(x); }
+DEVICE float log_(float x) { return __builtin_logf(x); }
+DEVICE float log2_(float x) { return __builtin_log2f(x); }
+DEVICE float sqrt_(float x) { return __builtin_sqrtf(x); }
+DEVICE float rsqrt_(float x) { return 1.0f / __builtin_sqrtf(x); }
+DEVICE float rcp_(float x) { return 1.0f / x; }
+// From e^-|x|, which cannot overflow: e / (1 + e) keeps its relative accuracy down to subnormal results.
+DEVICE float sigmoid_(float x) {
+  float e = __builtin_expf(-__builtin_fabsf(x)), r = 1.0f / (1.0f + e);
+  return x < 0.0f ? e * r : x != x ? x : r;
+}
+DEVICE float silu_(float x) { return x * sigmoid_(x); }
+
+template <int N> DEVICE float polynomial(const float (&c)[N], float t) {
+  float r = c[N - 1];
+  EACH(i, N - 1) r = __builtin_fmaf(r, t, c[N - 2 - i]);
+  return r;
+}
+
+// Near 0 an odd minimax polynomial (relative error 2.5e-9), beyond 1 - 2 / (e^2x + 1).
+DEVICE float tanh_(float x) {
+  constexpr float c[] = {0x1p+0f, -0x1.555534p-2f, 0x1.110872p-3f, -0x1.b87924p-5f, 0x1.54070ap-6f, -0x1.7f870ap-8f};
+  float a = __builtin_fabsf(x);
+  float near = x * polynomial(c, x * x);
+  float far = __builtin_copysignf(1.0f - 2.0f / (__builtin_expf(2.0f * a) + 1.0f), x);
+  return a < 0.6f ? near : x != x ? x : far;
+}
+
+// Up to 1 an odd minimax polynomial (3.3e-11); beyond, 1 - exp(-x^2) R(1 / (1 + x/2)) (R: 3.7e-10 up to 4).
+DEVICE float erf_(float x) {
+  constexpr float c[] = {0x1.20dd76p+0f,  -0x1.812746p-2f, 0x1.ce2f08p-4f,  -0x1.b829a8p-6f,
+                         0x1.5628eep-8f, -0x1.bcbe9ap-11f, 0x1.d8268ep-14f, -0x1.4383fep-17f};
+  constexpr float r[] = {-0x1.41f50ap-13f, 0x1.23bd32p-2f, 0x1.0a008p-2f,   0x1.63d31ep-2f,
+                         -0x1.a550f8p-4f,  0x1.1fdaecp-1f, -0x1.e1af32p-2f, 0x1.e7c9e6p-4f};
+  float a = __builtin_fabsf(x);
+  float near = x * polynomial(c, x * x);
+  float complement = __builtin_expf(-a * a) * polynomial(r, 1.0f / __builtin_fmaf(0.5f, a, 1.0f));
+  float far = a > 4.0f ? 1.0f : 1.0f - complement;
+  return a < 1.0f ? near : x != x ? x : __builtin_copysignf(far, x);
+}
+
+DEVICE float gelu_(float x) { return 0.5f * x * (1.0f + erf_(x * 0x1.6a09e6p-1f)); }
+DEVICE float gelu_tanh_(float x) {
+  float u = 0x1.988454p-1f * (x + 0.044715f * x * x * x);
+  return x / (1.0f + __builtin_expf(-2.0f * u));
+}
+
+// -- random numbers ------------------------------------------------------------------------------------
+
+// Philox4x32-10 (Salmon et al., SC'11): word `word` of the block for this counter and key.
+DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
+  u32 c2 = (u32)offset, c3 = (u32)(offset >> 32), k0 = (u32)seed, k1 = (u32)(seed >> 32);
+  EACH(round, 10) {
+    u64 p0 = (u64)0xD2511F53u * c0, p1 = (u64)0xCD9E8D57u * c2;
+    u32 n0 = (u32)(p1 >> 32) ^ c1 ^ k0, n2 = (u32)(p0 >> 32) ^ c3 ^ k1;
+    c1 = (u32)p1, c3 = (u32)p0, c0 = n0, c2 = n2;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return word & 2 ? (word & 1 ? c3 : c2) : (word & 1 ? c1 : c0);
+}
+
+// -- memory --------------------------------------------------------------------------------------------
+
+// A global tensor argument: `origin` is its first element's address; extents and strides count elements.
+template <class T, int Rank> struct tensor {
+  const char *base;
+  long offset;  // bytes from base to the first element: strides may be negative
+  long strides[Rank];
+  int extents[Rank];
+  DEVICE __attribute__((address_space(1))) T *at(long element) const {
+    return (__attribute__((address_space(1))) T *)(base + offset) + element;
+  }
+};
+
+// A coordinate as 32 bits; what is beyond them is outside every tensor, and stays so.
+DEVICE int clip_coordinate(long x) {
+  return x > 0x7fffffffl ? 0x7fffffff : x < -0x80000000l ? -0x7fffffff - 1 : (int)x;
+}
+
+#define GLOBAL __attribute__((address_space(1)))
+
+template <class T> DEVICE T load_if(bool inside, const GLOBAL T *p, T fill) {
+  T x = fill;
+  if (inside) x = *p;
+  return x;
+}
+
+template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const GLOBAL T *p, T fill) {
+  vec<T, N> x;
+  EACH(i, N) x[i] = fill;
+  if (inside) x = *(const GLOBAL vec<T, N> *)p;
+  return x;
+}
+
+template <class T, class V> DEVICE void store_vector(GLOBAL T *p, V x) { *(GLOBAL V *)p = x; }
+
+template <class T> DEVICE void atomic_add(GLOBAL T *p, T x) {
+  if constexpr (sizeof(T) == 4) {
+    // Memory of the device itself: without this promise a float addition becomes a compare-and-swap loop.
+    [[clang::atomic(no_remote_memory, no_fine_grained_memory, ignore_denormal_mode)]] {
+      __scoped_atomic_fetch_add((T *)p, x, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    }
+  } else {  // 16-bit floats: compare and swap of the aligned word around them
+    GLOBAL u32 *word = (GLOBAL u32 *)((u64)p & ~3ul);
+    int shift = ((u64)p & 2) * 8;
+    u32 old = __scoped_atomic_load_n((u32 *)word, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE), wanted;
+    do {
+      T sum = to<T>((float)bits<T>((u16)(old >> shift)) + (float)x);
+      wanted = (old & ~(0xffffu << shift)) | (u32)bits<u16>(sum) << shift;
+    } while (!__scoped_atomic_compare_exchange_n((u32 *)word, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                                 __MEMORY_SCOPE_DEVICE));
+  }
+}
+
+// All waves have arrived and their LDS accesses are done.
+DEVICE void workgroup_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+template <class T> DEVICE T zero() {
+  T x{};
+  return x;
+}
+
+// a * b + c rounded to odd in f32, for f16 and bf16 operands: rounding it to their format is the only rounding.
+DEVICE float fma_odd(float a, float b, float c) {
+  double product = (double)a * (double)b, sum = product + (double)c;
+  double part = sum - product, error = (product - (sum - part)) + ((double)c - part);
+  u64 bits64 = bits<u64>(sum);
+  if (error != 0 && !(bits64 & 1) && sum - sum == 0) bits64 += ((error < 0) == (sum > 0)) ? -1 : 1;
+  double odd = bits<double>(bits64);
+  float f = (float)odd;
+  double rest = odd - (double)f;
+  if (rest == 0 || f - f != 0) return f;
+  u32 b32 = bits<u32>(f);
+  b32 -= (rest < 0) == (odd > 0);
+  return bits<float>(b32 | 1);
+}
+
+// Integers as f32 in a directed rounding.
+template <Rounding R> DEVICE float f32_from_integer(long x) {
+  float f = (float)x;  // to nearest even
+  // 2^63 is no long, so compare where f is in range; f == 2^63 is above every long.
+  bool above = f >= 0x1p63f || (long)f > x, below = f < 0x1p63f && (long)f < x;
+  u32 b = bits<u32>(f);
+  if (R == rtp && below) b += f < 0 ? -1 : 1;
+  if (R == rtn && above) b += f > 0 ? -1 : 1;
+  if (R == rtz && ((f > 0 && above) || (f < 0 && below))) b -= 1;
+  if (R == rta) {  // nearest even went the wrong way only on a tie
+    long rest = f >= 0x1p63f ? 0 : x - (long)f;
+    float next = bits<float>(x > 0 ? b + 1 : b + 1);
+    bool tie = rest != 0 && (x > 0) == (rest > 0) && next - f == 2.0f * (float)rest;
+    if (tie) b += 1;
+  }
+  return bits<float>(b);
+}
+
+// -- control -------------------------------------------------------------------------------------------
+
+// A condition that all lanes share, as a scalar.
+DEVICE bool uniform(bool x) { return __builtin_amdgcn_readfirstlane((int)x) != 0; }
+
+// A barrier after which global writes of the workgroup are visible to all of it.
+DEVICE void global_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_waitcnt(0);
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// A failed ww.check: the smallest number wins, so that the report does not depend on the order of blocks.
+DEVICE void fail(int *status, int number) {
+  int old = __scoped_atomic_load_n(status, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  while ((old == 0 || number < old) &&
+         !__scoped_atomic_compare_exchange_n(status, &old, number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                             __MEMORY_SCOPE_DEVICE)) {
+  }
+}
+
+DEVICE int trip_count(int start, int stop, int step) {
+  long distance = step > 0 ? (long)stop - start : (long)start - stop, stride = step > 0 ? step : -(long)step;
+  return distance <= 0 ? 0 : (int)((distance + stride - 1) / stride);
+}
+
+#define LAMBDA __attribute__((device, always_inline))
+
+// -- direct loads to LDS (gfx950) ------------------------------------------------------------------------
+
+// A buffer over everything from `p` on; lanes that must not read pass an offset beyond it and get zeros.
+template <class T> DEVICE __amdgpu_buffer_rsrc_t buffer(GLOBAL T *p) {
+  return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, 0x7ffffff0, 0x00027000);
+}
+
+// 16 bytes for each lane, to 16 bytes for each lane from `to` on, which all lanes of the wave share.
+DEVICE void load_to_lds(__amdgpu_buffer_rsrc_t from, u8 *to, int offset) {
+#if defined(__gfx950__)
+  __builtin_amdgcn_raw_ptr_buffer_load_lds(from, (__attribute__((address_space(3))) void *)to, 16, offset, 0, 0, 0);
+#endif
+}
+
+// Until at most N vector memory operations of this wave are outstanding.
+template <int N> DEVICE void wait_vector_memory() { asm volatile("s_waitcnt vmcnt(%0)" ::"n"(N) : "memory"); }

@@ -1,0 +1,297 @@
+"""Elementwise ops, casts, and ops that only rename or repeat registers."""
+
+from __future__ import annotations
+
+from warpwave.backends.amd.assign import flattened, starts
+from warpwave.backends.amd.layout import (
+    Layout,
+    doubled,
+    drop_axis,
+    halved,
+    insert_axis,
+    item_map,
+    joined,
+    sliced,
+    transposed,
+)
+from warpwave.backends.amd.lower.context import Lowering
+from warpwave.backends.amd.lower.convert import convert, through_shared
+from warpwave.backends.amd.lower.writer import ctype, literal
+from warpwave.tiles.dtypes import DType
+from warpwave.tiles.ir import Op, Value
+
+BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
+COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+FUNCTIONS = "exp exp2 log log2 sqrt rsqrt rcp tanh sigmoid erf gelu gelu_tanh silu".split()
+ROUND = {
+    "floor": "__builtin_floorf",
+    "ceil": "__builtin_ceilf",
+    "round": "__builtin_rintf",
+    "trunc": "__builtin_truncf",
+}
+UNSIGNED = {8: "u8", 32: "u32", 64: "u64"}
+
+
+def wide(x: str, dtype: DType) -> str:
+    """A float of any format as f32."""
+    return x if dtype.name == "f32" else f"f32_from_{dtype.name}({x})"
+
+
+def narrow(x: str, dtype: DType) -> str:
+    """An f32 result rounded to the tile's format."""
+    return x if dtype.name == "f32" else f"to<{ctype(dtype)}>({x})"
+
+
+def expression(op: Op, args: list[str]) -> str:
+    """The C expression of an elementwise op on one element."""
+    operand, result = op.operands[0].tile.dtype, op.results[0].tile.dtype
+    if op.name == "cast":
+        return _cast(args[0], operand, result, op.attrs["rounding"], op.attrs["saturate"])
+    if op.name == "bitcast":
+        return f"bits<{ctype(result)}>({args[0]})"
+    if op.name == "select":
+        return f"({args[0]} ? {args[1]} : {args[2]})"
+    if op.name in COMPARE:
+        left, right = (wide(a, operand) if operand.is_float else a for a in args)
+        return f"({left} {COMPARE[op.name]} {right})"
+    if operand.is_float:
+        return _float_expression(op, [wide(a, operand) for a in args], args, result)
+    return _integer_expression(op, args, operand)
+
+
+def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> str:
+    name = op.name
+    if name == "isnan":
+        return f"({args[0]} != {args[0]})"
+    if name in ("neg", "abs"):  # exact on the bits of every format
+        sign = 1 << (dtype.bits - 1)
+        unsigned = "u32" if dtype.bits == 32 else "u16"
+        change = f"^ {sign}u" if name == "neg" else f"& {sign - 1}u"
+        return f"bits<{ctype(dtype)}>(({unsigned})(bits<{unsigned}>({raw[0]}) {change}))"
+    if name in BINARY:
+        text = f"{args[0]} {BINARY[name]} {args[1]}"
+    elif name == "fma":
+        text = _fma(args, dtype)
+    elif name in ("max", "min"):
+        suffix = "imum" if op.attrs["nan"] == "propagate" else "imum_number"
+        text = f"{name}{suffix}({args[0]}, {args[1]})"
+    elif name == "relu":
+        text = f"maximum({args[0]}, 0.0f)"
+    elif name in ROUND:
+        text = f"{ROUND[name]}({args[0]})"
+    else:
+        text = f"{name}_({args[0]})"
+    return narrow(f"({text})", dtype)
+
+
+def _fma(args: list[str], dtype: DType) -> str:
+    if dtype.name == "f32":
+        return f"__builtin_fmaf({', '.join(args)})"
+    return f"fma_odd({', '.join(args)})"  # rounded to odd, so that the format's own rounding is the only one
+
+
+def _integer_expression(op: Op, args: list[str], dtype: DType) -> str:
+    name, kind = op.name, ctype(dtype)
+    unsigned = UNSIGNED[dtype.bits]
+    if name == "not":
+        return f"(!{args[0]})" if dtype.name == "bool" else f"({kind})(~{args[0]})"
+    if name in ("add", "sub", "mul"):
+        return f"({kind})(({unsigned}){args[0]} {BINARY[name]} ({unsigned}){args[1]})"
+    if name in BINARY:
+        return f"({kind})({args[0]} {BINARY[name]} {args[1]})"
+    if name == "neg":
+        return f"({kind})(({unsigned})0 - ({unsigned}){args[0]})"
+    if name == "abs":
+        return f"({kind})({args[0]} < 0 ? ({unsigned})0 - ({unsigned}){args[0]} : ({unsigned}){args[0]})"
+    if name == "relu":
+        return f"larger<{kind}>({args[0]}, 0)"
+    calls = {"floordiv": "floor_div", "mod": "floor_mod", "max": "larger", "min": "smaller"}
+    if name in calls:
+        return f"{calls[name]}<{kind}>({args[0]}, {args[1]})"
+    shift = "<<" if name == "shl" else ">>"
+    left = f"({unsigned}){args[0]}" if name == "shl" else args[0]
+    return f"({kind})({left} {shift} {args[1]})"
+
+
+def _cast(x: str, source: DType, target: DType, rounding: str, saturate: bool) -> str:
+    flags = f"<{rounding}, {str(saturate).lower()}>"
+    if target.name == "bool":
+        return f"({wide(x, source) if source.is_float else x} != 0)"
+    if target.is_float and source.is_float:
+        return f"{target.name}_from{flags}({wide(x, source)})"
+    if target.is_float:
+        exact = source.name in ("bool", "i8")
+        if exact or (target.name == "f32" and rounding == "rne"):
+            return f"{target.name}_from{flags}((float){x})"
+        if target.name == "f32":
+            return f"f32_from_integer<{rounding}>({x})"
+        return f"{target.name}_from{flags}(odd_from_integer({x}))"
+    if source.is_float:
+        return f"integer_from<{ctype(target)}, {rounding}>({wide(x, source)})"
+    return f"saturated<{ctype(target)}>({x})" if saturate and source.name != "bool" else f"({ctype(target)}){x}"
+
+
+def lower_elementwise(lw: Lowering, op: Op) -> None:
+    """One scalar expression, or a loop over the items of a tile."""
+    result = op.results[0]
+    if result.tile.is_scalar:
+        text = expression(op, [lw.name(v) for v in op.operands])
+        lw.body.line(f"const {ctype(result.tile.dtype)} {lw.define(result)} = {text};")
+        return
+    layout = lw.layout(result)
+    args = [convert(lw, v, layout) for v in op.operands]
+    name = lw.declare(result)
+    with lw.body.each(len(layout.items)):
+        lw.body.line(f"{name}.set(i, {expression(op, [f'{a}.get(i)' for a in args])});")
+
+
+def lower_constant(lw: Lowering, op: Op) -> None:
+    """Constants are written where they are used."""
+    lw.names[op.result] = literal(op.attrs["value"], op.attrs["dtype"])
+
+
+def lower_iota(lw: Lowering, op: Op) -> None:
+    """Element indices."""
+    layout = lw.layout(op.result)
+    name = lw.declare(op.result)
+    with lw.body.each(len(layout.items)):
+        lw.body.line(f"{name}.set(i, {lw.coordinates(layout).at(op.attrs['axis'])});")
+
+
+def lower_broadcast(lw: Lowering, op: Op) -> None:
+    """A scalar to all items, or an extent of 1 to the items along it."""
+    source, layout = op.operands[0], lw.layout(op.result)
+    if source.tile.is_scalar:
+        name = lw.declare(op.result)
+        with lw.body.each(len(layout.items)):
+            lw.body.line(f"{name}.set(i, {lw.name(source)});")
+        return
+    narrow_layout = flattened(layout, source.tile.shape)
+    arg = convert(lw, source, narrow_layout)
+    numbers = _flat_map(narrow_layout, layout, source.tile.shape)
+    name = lw.declare(op.result)
+    with lw.body.each(len(layout.items)):
+        lw.body.line(f"{name}.set(i, {arg}.get({lw.table(numbers)}[i]));")
+
+
+def _flat_map(source: Layout, target: Layout, shape: tuple[int, ...]) -> list[int]:
+    axes = [axis for axis, extent in enumerate(shape) if extent == 1]
+    index = {item: i for i, item in enumerate(source.items)}
+    return [index[tuple(0 if a in axes else c for a, c in enumerate(item))] for item in target.items]
+
+
+def _renamed(lw: Lowering, op: Op, source: Value, needed: Layout, numbers: list[int]) -> None:
+    """The result's items are items of the operand, once that is laid out as needed."""
+    arg = convert(lw, source, needed)
+    name = lw.declare(op.result)
+    with lw.body.each(len(numbers)):
+        lw.body.line(f"{name}.set(i, {arg}.get({lw.table(numbers)}[i]));")
+
+
+def lower_expand_dims(lw: Lowering, op: Op) -> None:
+    """A vector as a row or column."""
+    layout, axis = lw.layout(op.result), op.attrs["axis"]
+    source = drop_axis(layout, axis)
+    _renamed(lw, op, op.operands[0], source, item_map(source, layout, axis))
+
+
+def lower_squeeze(lw: Lowering, op: Op) -> None:
+    """A row or column as a vector."""
+    layout, axis = lw.layout(op.result), op.attrs["axis"]
+    source = insert_axis(layout, axis)
+    _renamed(lw, op, op.operands[0], source, list(range(len(layout.items))))
+
+
+def lower_transpose(lw: Lowering, op: Op) -> None:
+    """Rows and columns swap names; a shared tile is read the other way round."""
+    layout = lw.layout(op.result)
+    source = transposed(layout)
+    _renamed(lw, op, op.operands[0], source, list(range(len(layout.items))))
+
+
+def lower_slice(lw: Lowering, op: Op) -> None:
+    """A window of a register tile."""
+    source, layout = op.operands[0], lw.layout(op.result)
+    offsets = op.attrs["offsets"]
+    in_place = sliced(lw.layout(source), offsets, op.attrs["shape"])
+    if in_place is not None and in_place.same_map(layout):
+        numbers = _shifted_map(lw.layout(source), layout, offsets)
+        _renamed(lw, op, source, lw.layout(source), numbers)
+    else:
+        through_shared(lw, [(source, (0,) * len(offsets), 1)], op.result, offsets)
+
+
+def _shifted_map(source: Layout, target: Layout, offsets: tuple[int, ...]) -> list[int]:
+    index = {item: i for i, item in enumerate(source.items)}
+    return [index[tuple(c + o for c, o in zip(item, offsets, strict=True))] for item in target.items]
+
+
+def lower_concat(lw: Lowering, op: Op) -> None:
+    """Tiles side by side."""
+    axis, layout = op.attrs["axis"], lw.layout(op.result)
+    begins = starts(op)
+    in_place = joined([lw.layout(v) for v in op.operands], begins, axis)
+    if in_place is None or not in_place.same_map(layout):
+        places = [tuple(b if a == axis else 0 for a in range(layout.rank)) for b in begins]
+        sources = [(v, p, 1) for v, p in zip(op.operands, places, strict=True)]
+        return through_shared(lw, sources, op.result, (0,) * layout.rank)
+    name, at = lw.declare(op.result), 0
+    for value in op.operands:
+        count = len(lw.layout(value).items)
+        with lw.body.each(count):
+            lw.body.line(f"{name}.set({at} + i, {lw.name(value)}.get(i));")
+        at += count
+    return None
+
+
+def lower_deinterleave(lw: Lowering, op: Op) -> None:
+    """Even and odd columns."""
+    source = op.operands[0]
+    in_place = halved(lw.layout(source))
+    for odd, result in enumerate(op.results):
+        layout = lw.layout(result)
+        if in_place is not None and in_place.same_map(layout):
+            numbers = _pair_map(lw.layout(source), layout, odd)
+            arg = lw.name(source)
+            name = lw.declare(result)
+            with lw.body.each(len(numbers)):
+                lw.body.line(f"{name}.set(i, {arg}.get({lw.table(numbers)}[i]));")
+        else:
+            origin = (*((0,) * (layout.rank - 1)), odd)
+            through_shared(lw, [(source, (0,) * layout.rank, 1)], result, origin, step=2)
+
+
+def _pair_map(source: Layout, target: Layout, odd: int) -> list[int]:
+    index = {item: i for i, item in enumerate(source.items)}
+    return [index[(*item[:-1], 2 * item[-1] + odd)] for item in target.items]
+
+
+def lower_interleave(lw: Lowering, op: Op) -> None:
+    """Alternate the columns of two tiles."""
+    layout = lw.layout(op.result)
+    even, odd = op.operands
+    if lw.layout(even) == lw.layout(odd) and doubled(lw.layout(even)).same_map(layout):
+        name = lw.declare(op.result)
+        with lw.body.each(len(layout.items) // 2):
+            lw.body.line(f"{name}.set(2 * i, {lw.name(even)}.get(i));")
+            lw.body.line(f"{name}.set(2 * i + 1, {lw.name(odd)}.get(i));")
+        return
+    zero = (0,) * layout.rank
+    through_shared(lw, [(even, zero, 2), (odd, (*zero[:-1], 1), 2)], op.result, zero)
+
+
+def lower_distribute(lw: Lowering, op: Op) -> None:
+    """The constraint was used when layouts were assigned; the value is the operand."""
+    lw.names[op.result] = convert(lw, op.operands[0], lw.layout(op.result))
+
+
+def lower_random_bits(lw: Lowering, op: Op) -> None:
+    """Philox words by position."""
+    seed, offset, row, col = (lw.name(v) for v in op.operands)
+    layout = lw.layout(op.result)
+    at = lw.coordinates(layout)
+    name = lw.declare(op.result)
+    rows = f"(u32){row} + {at.at(0)}" if layout.rank == 2 else f"(u32){row}"
+    with lw.body.each(len(layout.items)):
+        lw.body.line(f"const u32 c = (u32){col} + {at.at(layout.rank - 1)};")
+        lw.body.line(f"{name}.set(i, (int)philox((u32)((int)c >> 2), {rows}, {offset}, {seed}, c & 3));")

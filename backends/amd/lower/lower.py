@@ -1,0 +1,159 @@
+"""From a kernel's IR to HIP C++: dispatch over ops, and the text around the body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+
+from warpwave.backends.amd.arch import Target
+from warpwave.backends.amd.assign import TIED, assign_layouts
+from warpwave.backends.amd.lower import control, elementwise, memory, mma, reduce, shared
+from warpwave.backends.amd.lower.context import Lowering
+from warpwave.backends.amd.lower.writer import ctype
+from warpwave.backends.amd.plan import Plan, make_plan
+from warpwave.tiles.errors import ResourceError
+from warpwave.tiles.ir import Kernel, Op
+from warpwave.tiles.types import TensorType
+
+MAX_GRID_RANK = 4
+
+Lower = Callable[[Lowering, Op], None]
+
+LOWER: dict[str, Lower] = {
+    **dict.fromkeys(TIED - {"distribute", "cumsum"}, elementwise.lower_elementwise),
+    **dict.fromkeys(("reduce_max", "reduce_min", "reduce_sum", "reduce_prod"), reduce.lower_reduce),
+    "cumsum": reduce.lower_cumsum,
+    "constant": elementwise.lower_constant,
+    "iota": elementwise.lower_iota,
+    "broadcast": elementwise.lower_broadcast,
+    "expand_dims": elementwise.lower_expand_dims,
+    "squeeze": elementwise.lower_squeeze,
+    "transpose": elementwise.lower_transpose,
+    "slice": elementwise.lower_slice,
+    "concat": elementwise.lower_concat,
+    "deinterleave": elementwise.lower_deinterleave,
+    "interleave": elementwise.lower_interleave,
+    "distribute": elementwise.lower_distribute,
+    "random_bits": elementwise.lower_random_bits,
+    "dim": memory.lower_dim,
+    "load": memory.lower_load,
+    "store": memory.lower_store,
+    "atomic_add": memory.lower_atomic_add,
+    "copy": shared.lower_copy,
+    "shared_alloc": shared.lower_shared_alloc,
+    "shared_read": shared.lower_shared_read,
+    "shared_write": shared.lower_shared_write,
+    "mma": mma.lower_mma,
+    "for": control.lower_for,
+    "if": control.lower_if,
+    "while": control.lower_while,
+    "barrier": control.lower_barrier,
+    "check": control.lower_check,
+    "print": control.lower_print,
+}
+
+
+def lower_op(lw: Lowering, op: Op) -> None:
+    """Emit one op."""
+    if op.name == "grid":
+        _lower_grid(lw, op)
+    else:
+        LOWER[op.name](lw, op)
+
+
+def _lower_grid(lw: Lowering, op: Op) -> None:
+    """Coordinates from the linear block number; the last is fastest. Sizes come from the host."""
+    lw.body.line("int rest = block_id;")
+    for axis in reversed(range(len(op.results))):
+        name = lw.define(op.results[axis])
+        lw.body.line(f"const int {name} = rest % grid_sizes[{axis}];")
+        lw.body.line(f"rest /= grid_sizes[{axis}];")
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Generated source and what the host needs to know about it."""
+
+    source: str
+    plan: Plan
+    shared_bytes: int
+    checks: tuple[Op, ...]
+
+
+def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
+    """The whole kernel as HIP C++ for one target."""
+    plan = make_plan(kernel, target, options)
+    lw = Lowering(kernel, target, plan, assign_layouts(kernel, plan))
+    for name, value in zip(kernel.param_names, kernel.params, strict=True):
+        lw.names[value] = name + "_"
+    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
+    before_grid = kernel.body.ops[: kernel.body.ops.index(grid)] if grid else []
+    for op in kernel.body.ops:
+        if op.name != "check" or op not in before_grid:  # launch conditions are the host's
+            lower_op(lw, op)
+    shared_bytes = lw.shared_bytes + lw.scratch_bytes
+    if shared_bytes > target.lds_bytes:
+        raise _too_much_shared(lw, shared_bytes)
+    return Lowered(_text(lw, shared_bytes), plan, shared_bytes, tuple(lw.checks))
+
+
+def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
+    users = [f"  {v.name or v.type}: {t.pitch * t.shape[0]} bytes ({v.type})" for v, t in lw.shared.items()]
+    users.append(f"  scratch for conversions and reductions: {lw.scratch_bytes} bytes")
+    return ResourceError(
+        f"{total} bytes of shared memory, {lw.target.name} has {lw.target.lds_bytes}:\n" + "\n".join(users),
+        loc=lw.kernel.loc,
+        hint="use smaller tiles",
+    )
+
+
+def _text(lw: Lowering, shared_bytes: int) -> str:
+    kernel = lw.kernel
+    parameters, locals_ = _parameters(kernel)
+    head = [
+        files("warpwave.backends.amd").joinpath("device/prelude.hip").read_text(),
+        lw.tables.text(),
+        *_variant(kernel),
+        "",
+        f"KERNEL({lw.plan.threads}, 1)",
+        f"void {kernel.name}({', '.join(parameters)}) {{",
+        f"  SHARED __attribute__((aligned(128))) static u8 lds[{max(shared_bytes, 16)}];",
+        f"  u8 *const scratch = lds + {lw.shared_bytes};",
+        "  const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread & 63;",
+        "  const int wave = __builtin_amdgcn_readfirstlane(thread >> 6);",
+        "  const int block_id = __builtin_amdgcn_workgroup_id_x();",
+        *locals_,
+        lw.prologue.text(),
+        lw.body.text(),
+        "}",
+        "",
+    ]
+    return "\n".join(head)
+
+
+def _variant(kernel: Kernel) -> list[str]:
+    """One bit of WIDE for each tensor: the host looks at strides and alignment and picks the code built for them."""
+    tensors = [n for n, v in zip(kernel.param_names, kernel.params, strict=True) if isinstance(v.type, TensorType)]
+    lines = ["#ifndef WIDE", "#define WIDE 0xffffffff", "#endif"]
+    return lines + [f"constexpr bool wide_{n} = WIDE >> {i} & 1;" for i, n in enumerate(tensors)]
+
+
+def _parameters(kernel: Kernel) -> tuple[list[str], list[str]]:
+    """C parameters, all of them scalars and pointers, and the locals that gather those of a tensor."""
+    parameters: list[str] = []
+    gathered: list[str] = []
+    for name, value in zip(kernel.param_names, kernel.params, strict=True):
+        if not isinstance(value.type, TensorType):
+            parameters.append(f"const {ctype(value.type.dtype)} {name}_")
+            continue
+        kind, axes = ctype(value.type.dtype), range(value.type.rank)
+        parameters += [f"const char *{name}_base", f"const long {name}_offset"]
+        parameters += [f"const long {name}_stride{a}" for a in axes] + [f"const int {name}_extent{a}" for a in axes]
+        strides = ", ".join(f"{name}_stride{a}" for a in axes)
+        extents = ", ".join(f"{name}_extent{a}" for a in axes)
+        members = f"{name}_base, {name}_offset, {{{strides}}}, {{{extents}}}"
+        gathered.append(f"  const tensor<{kind}, {value.type.rank}> {name}_ = {{{members}}};")
+    parameters += [f"const int grid_size{a}" for a in range(MAX_GRID_RANK)] + ["int *status"]
+    gathered.append(f"  const int grid_sizes[] = {{{', '.join(f'grid_size{a}' for a in range(MAX_GRID_RANK))}}};")
+    return parameters, gathered

@@ -1,0 +1,192 @@
+"""Global memory: coordinates to addresses, masked loads and stores, atomic adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpwave.backends.amd.layout import Layout
+from warpwave.backends.amd.lower.context import Lowering, vector_width
+from warpwave.backends.amd.lower.writer import ctype
+from warpwave.tiles.dtypes import DType
+from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.types import TileType
+
+
+@dataclass(frozen=True)
+class Window:
+    """A tile's place in a tensor, as C names: its resource, extents and strides by tile axis, and validity."""
+
+    tensor: str
+    dtype: DType
+    axes: tuple[int, ...]
+    origins: tuple[str, ...]
+    element: str
+    valid: str
+    wide: str
+
+    def inside(self, axis: int, coordinate: str) -> str:
+        """Whether a coordinate within the tile is inside the tensor; negative origins wrap to large ones."""
+        return f"((u32){self.origins[axis]} + (u32){coordinate} < (u32){self.tensor}.extents[{self.axes[axis]}])"
+
+    def stride(self, axis: int) -> str:
+        """Elements from one coordinate to the next."""
+        return f"{self.tensor}.strides[{self.axes[axis]}]"
+
+
+def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: TileType, op: Op) -> Window:
+    """Compute the origin once: 64-bit offset, clipped 32-bit coordinates, and a buffer resource at the origin."""
+    name, axes = lw.name(tensor), op.attrs["axes"]
+    own = lw.fresh("window")
+    terms, conditions = [], []
+    origins = []
+    for axis, coord in enumerate(coords):
+        text = f"(long){lw.name(coord)}"
+        if axis in axes:
+            scale = tile.shape[axes.index(axis)] if op.attrs["unit"] == "tile" else 1
+            origin = f"{own}_{axis}"
+            lw.body.line(f"const int {origin} = clip_coordinate({text} * {scale}L);")
+            origins.append(origin)
+            terms.append(f"{origin} * {name}.strides[{axis}]")
+        else:
+            conditions.append(f"(u64)({text}) < (u64){name}.extents[{axis}]")
+            terms.append(f"{text} * {name}.strides[{axis}]")
+    lw.body.line(f"const bool {own}_valid = {' && '.join(conditions) or 'true'};")
+    dtype = tensor.tensor.dtype
+    lw.body.line(f"const long {own}_element = {own}_valid ? {' + '.join(terms) or '0L'} : 0L;")
+    return Window(name, dtype, tuple(axes), tuple(origins), f"{own}_element", f"{own}_valid", lw.wide(tensor))
+
+
+def run_length(layout: Layout, dtype: DType) -> int:
+    """Consecutive items that are neighbours along the last axis and fit one 16-byte access."""
+    width = vector_width(dtype, layout)
+    length = width
+    while length > 1 and not _is_run(layout, length):
+        length //= 2
+    return min(length, 16 // dtype.nbytes)
+
+
+def _is_run(layout: Layout, length: int) -> bool:
+    items = layout.items
+    for start in range(0, len(items), length):
+        first = items[start]
+        for step in range(1, length):
+            if items[start + step] != (*first[:-1], first[-1] + step):
+                return False
+    parts = [p[-1] for p in layout.lanes] + [p[-1] for _, p in layout.waves] + [i[-1] for i in items[::length]]
+    return all(part % length == 0 for part in parts)
+
+
+def _condition(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> str:
+    """Whether an item is inside both the tensor and the tile."""
+    if not layout.rank:
+        return window.valid
+    at = lw.coordinates(layout)
+    terms = [window.valid]
+    for axis, extent in enumerate(shape):
+        terms.append(window.inside(axis, at.at(axis, item)))
+        if layout.extent[axis] > extent:
+            terms.append(f"{at.at(axis, item)} < {extent}")
+    return " && ".join(terms)
+
+
+def _offset(lw: Lowering, window: Window, layout: Layout, item: str) -> str:
+    """Elements from the window's origin to an item."""
+    if not layout.rank:
+        return "0L"
+    at = lw.coordinates(layout)
+    return " + ".join(f"{at.at(axis, item)} * {window.stride(axis)}" for axis in range(layout.rank))
+
+
+def lower_load(lw: Lowering, op: Op) -> None:
+    """A tile of a tensor into registers."""
+    tensor, fill, *coords = op.operands
+    tile: TileType = op.attrs["type"]
+    if tile.space == "shared":
+        from warpwave.backends.amd.lower.shared import load_shared
+
+        return load_shared(lw, op)
+    window = open_window(lw, tensor, coords, tile, op)
+    if tile.is_scalar:
+        name = lw.define(op.result)
+        pointer = f"{window.tensor}.at({window.element})"
+        lw.body.line(f"const {ctype(tile.dtype)} {name} = {window.valid} ? *{pointer} : {lw.name(fill)};")
+        return None
+    layout = lw.layout(op.result)
+    name = lw.declare(op.result)
+    emit_load(lw, window, layout, tile, name, lw.name(fill))
+    return None
+
+
+def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str) -> None:
+    """Fill a declared register tile from a window."""
+    run = run_length(layout, tile.dtype)
+    count = len(layout.items)
+    if run > 1:
+        with lw.body.block(f"if constexpr ({window.wide})"):
+            _vector_loads(lw, window, layout, tile, name, fill, run)
+        lw.body.lines[-1] = lw.body.lines[-1] + " else"
+    with lw.body.each(count):
+        condition = _condition(lw, window, layout, tile.shape, "i")
+        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
+        lw.body.line(f"{name}.set(i, load_if({condition}, {pointer}, {fill}));")
+
+
+def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str, run: int) -> None:
+    kind = ctype(tile.dtype)
+    with lw.body.each(len(layout.items) // run):
+        condition = _condition(lw, window, layout, tile.shape, f"i * {run}")
+        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, f'i * {run}')})"
+        lw.body.line(f"const vec<{kind}, {run}> x = load_vector_if<{kind}, {run}>({condition}, {pointer}, {fill});")
+        lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
+
+
+def lower_store(lw: Lowering, op: Op) -> None:
+    """A register tile to a tensor; what lies outside is not written."""
+    tensor, value, *coords = op.operands
+    tile = value.tile
+    if tile.space == "shared":
+        from warpwave.backends.amd.lower.shared import read_to_registers
+
+        value = read_to_registers(lw, value)
+    window = open_window(lw, tensor, coords, tile, op)
+    if tile.is_scalar:
+        pointer = f"{window.tensor}.at({window.element})"
+        lw.body.line(f"if ({window.valid} && thread == 0) *{pointer} = {lw.name(value)};")
+        return
+    layout, name = lw.layout(value), lw.name(value)
+    primary = lw.primary(layout)
+    run = run_length(layout, tile.dtype)
+    if run > 1:
+        with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
+            condition = _condition(lw, window, layout, tile.shape, f"i * {run}")
+            pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, f'i * {run}')})"
+            lw.body.line(f"vec<{ctype(tile.dtype)}, {run}> x;")
+            lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
+            lw.body.line(f"if ({primary} && {condition}) store_vector({pointer}, x);")
+        lw.body.lines[-1] = lw.body.lines[-1] + " else"
+    with lw.body.each(len(layout.items)):
+        condition = _condition(lw, window, layout, tile.shape, "i")
+        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
+        lw.body.line(f"if ({primary} && {condition}) *{pointer} = {name}.get(i);")
+
+
+def lower_atomic_add(lw: Lowering, op: Op) -> None:
+    """Each element once, at device scope."""
+    tensor, value, *coords = op.operands
+    tile = value.tile
+    window = open_window(lw, tensor, coords, tile, op)
+    if tile.is_scalar:
+        pointer = f"{window.tensor}.at({window.element})"
+        lw.body.line(f"if ({window.valid} && thread == 0) atomic_add({pointer}, {lw.name(value)});")
+        return
+    layout = lw.layout(value)
+    with lw.body.each(len(layout.items)):
+        condition = _condition(lw, window, layout, tile.shape, "i")
+        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
+        lw.body.line(f"if ({lw.primary(layout)} && {condition}) atomic_add({pointer}, {lw.name(value)}.get(i));")
+
+
+def lower_dim(lw: Lowering, op: Op) -> None:
+    """An extent, straight from the argument."""
+    lw.names[op.result] = f"{lw.name(op.operands[0])}.extents[{op.attrs['axis']}]"

@@ -1,0 +1,301 @@
+"""Pipelines: loads into shared memory run ahead of the iteration that uses them.
+
+Where the target can load 16 bytes a lane straight into LDS, tiles of the next iterations are in flight while
+this one is computed; a counted wait and one barrier make a stage readable. Elsewhere the next tiles wait in
+registers and are written to the other stage at the start of the next iteration. Both orders hold for every
+wave interleaving: a stage is overwritten only after a barrier that follows its last read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from warpwave.backends.amd.layout import blocked_layout
+from warpwave.backends.amd.lower.context import Lowering, SharedTile
+from warpwave.backends.amd.lower.control import assign_all, declare_carried, lower_block
+from warpwave.backends.amd.lower.memory import emit_load, open_window
+from warpwave.backends.amd.lower.shared import place_shared, write_shared
+from warpwave.tiles.ir import OPS, Block, Op, Value
+from warpwave.tiles.types import TileType
+
+DIRECT = 16  # bytes a lane of the widest direct load
+
+
+@dataclass(frozen=True)
+class StagedLoad:
+    """One load of the loop that runs ahead, and its ring of shared tiles."""
+
+    op: Op
+    shared: SharedTile
+    stage_bytes: int
+
+    @property
+    def tile(self) -> TileType:
+        """The loaded tile's type."""
+        tile: TileType = self.op.attrs["type"]
+        return tile
+
+    def at(self, stage: str) -> SharedTile:
+        """The shared tile of a stage (a C expression)."""
+        return replace(self.shared, offset=f"({self.shared.offset} + ({stage}) * {self.stage_bytes})")
+
+
+def staged_loads(body: Block) -> list[Op]:
+    """Loads into shared memory whose coordinates are known before the iteration: functions of the counter."""
+    known = set(body.args[:1])
+    inside = {r for op in body.ops for r in op.results} | set(body.args)
+    found = []
+    for op in body.ops:
+        ready = all(v in known or v not in inside for v in op.operands)
+        if op.name == "load" and op.attrs["type"].space == "shared" and ready:
+            found.append(op)
+        elif OPS[op.name].effect == "none" and ready and all(r.type.is_scalar for r in op.results):  # type: ignore[union-attr]
+            known.update(op.results)
+    return found
+
+
+def _feeding(body: Block, loads: list[Op]) -> list[Op]:
+    """Scalar ops of the body that the loads' coordinates need, in order."""
+    needed = {v for op in loads for v in op.operands}
+    chosen = []
+    for op in reversed(body.ops):
+        if op not in loads and any(r in needed for r in op.results):
+            chosen.append(op)
+            needed.update(op.operands)
+    return chosen[::-1]
+
+
+def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
+    """As many stages as asked for, or as fit the LDS that is left."""
+    wanted = op.attrs["stages"] or lw.plan.stages
+    one = sum(load.attrs["type"].nbytes for load in loads)
+    fits = (lw.target.lds_bytes - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
+    return max(1, min(wanted, fits))
+
+
+def lower_pipeline(lw: Lowering, op: Op) -> None:
+    """The loop, with its loads a few iterations ahead."""
+    (body,) = op.regions
+    loads = staged_loads(body)
+    stages = choose_stages(lw, op, loads)
+    direct = DIRECT in lw.target.direct_to_lds_widths and stages > 1
+    ring = [_reserve(lw, load, stages) for load in loads]
+    lw.plan.reasons.append(
+        f"{op.loc}: {len(loads)} loads ahead through {stages} stages, "
+        + ("direct to LDS" if direct else "staged in registers")
+    )
+    start, stop, step = (lw.name(v) for v in op.operands[:3])
+    declare_carried(lw, op.results, op.operands[3:])
+    names = [lw.name(v) for v in op.results]
+    for arg, name in zip(body.args[1:], names, strict=True):
+        lw.names[arg] = name
+    loop = _Loop(lw, op, ring, stages, start, stop, step, names)
+    lw.body.line("{")
+    if direct:
+        loop.emit_direct()
+    else:
+        loop.emit_staged()
+    lw.body.line("}")
+
+
+def _reserve(lw: Lowering, load: Op, stages: int) -> StagedLoad:
+    before = lw.shared_bytes
+    shared = place_shared(lw, load.result)
+    stage_bytes = lw.shared_bytes - before
+    lw.allocate(stage_bytes * (stages - 1))
+    return StagedLoad(load, shared, stage_bytes)
+
+
+@dataclass
+class _Loop:
+    lw: Lowering
+    op: Op
+    ring: list[StagedLoad]
+    stages: int
+    start: str
+    stop: str
+    step: str
+    names: list[str]
+
+    @property
+    def body(self) -> Block:
+        return self.op.regions[0]
+
+    def _rest(self) -> Block:
+        """The body without the loads that run ahead."""
+        ahead = {load.op for load in self.ring}
+        return Block(self.body.args, [op for op in self.body.ops if op not in ahead])
+
+    def _head(self, counter: str) -> str:
+        """Loop condition on iteration numbers, which count from 0 whatever start and step are."""
+        return f"for (int {counter} = 0; {counter} < trips; ++{counter})"
+
+    def _coordinates_at(self, iteration: str) -> None:
+        """Define the loop counter of an iteration, and what the loads' coordinates need of it."""
+        lw, counter = self.lw, self.body.args[0]
+        name = lw.define(counter, counter.name)
+        lw.body.line(f"const int {name} = {self.start} + ({iteration}) * {self.step};")
+        for op in _feeding(self.body, [load.op for load in self.ring]):
+            from warpwave.backends.amd.lower.lower import lower_op
+
+            lower_op(lw, op)
+
+    def _iteration(self, counter: str) -> None:
+        """This iteration's computation, on its stage."""
+        lw = self.lw
+        name = lw.define(self.body.args[0], self.body.args[0].name)
+        lw.body.line(f"const int {name} = {self.start} + {counter} * {self.step};")
+        for load in self.ring:
+            lw.shared[load.op.result] = load.at(f"{counter} % {self.stages}")
+        lower_block(lw, self._rest())
+        assign_all(lw, self.names, self.op.results, self.body.terminator.operands)
+
+    # -- straight to LDS ------------------------------------------------------------------------------
+
+    def emit_direct(self) -> None:
+        """Stages - 1 iterations are in flight; one barrier an iteration."""
+        lw, ahead = self.lw, self.stages - 1
+        instructions = sum(_direct_count(lw, load) for load in self.ring)
+        lw.body.line(f"const int trips = trip_count({self.start}, {self.stop}, {self.step});")
+        places = [self._direct_places(load) for load in self.ring]
+        lw.enter_region()
+        lw.barrier()  # the ring may lie where others still read
+        with lw.body.block("const auto ahead = [&](int iteration) LAMBDA", "};"):
+            self._coordinates_at("iteration")
+            for load, place in zip(self.ring, places, strict=True):
+                self._direct_load(load, place)
+        with lw.body.block(f"for (int i = 0; i < {ahead}; ++i)"):
+            lw.body.line("if (i < trips) ahead(i);")
+        counter = lw.fresh("iteration")
+        with lw.body.block(self._head(counter)):
+            if ahead > 1:
+                waits = (
+                    f"if ({counter} + {ahead - 1} < trips) wait_vector_memory<{(ahead - 1) * instructions}>(); else "
+                )
+                lw.body.line(waits + "wait_vector_memory<0>();")
+            else:
+                lw.body.line("wait_vector_memory<0>();")
+            lw.barrier()
+            lw.body.line(f"if ({counter} + {ahead} < trips) ahead({counter} + {ahead});")
+            lw.unfinished_reads = True
+            self._iteration(counter)
+            lw.enter_region()
+
+    def _direct_places(self, load: StagedLoad) -> tuple[str, str]:
+        """Declare, for each of a lane's direct loads, the row and column (in elements) that it fetches."""
+        lw, shared = self.lw, load.shared
+        count = _direct_count(lw, load)
+        rows, cols = lw.fresh("row"), lw.fresh("col")
+        lw.body.line(f"int {rows}[{count}], {cols}[{count}];")
+        with lw.body.each(count):
+            lw.body.line(f"const int place = ((i * {lw.plan.waves} + wave) * 64 + lane) * {DIRECT};")
+            lw.body.line(f"{rows}[i] = place / {shared.pitch};")
+            masks = [f"(({rows}[i] >> {b} & 1) * {m})" for b, m in enumerate(shared.masks) if m]
+            unswizzled = f"(place ^ ({' ^ '.join(masks)}))" if masks else "place"
+            lw.body.line(f"{cols}[i] = {unswizzled} % {shared.pitch} / {shared.dtype.nbytes};")
+        return rows, cols
+
+    def _direct_load(self, load: StagedLoad, place: tuple[str, str]) -> None:
+        """Issue one tile's loads into the stage of `iteration`; tensors with narrow rows go through registers."""
+        lw = self.lw
+        tensor, fill, *coords = load.op.operands
+        window = open_window(lw, tensor, coords, load.tile, load.op)
+        rows, cols = place
+        tile_rows, tile_cols = (1, *load.tile.shape)[-2:]
+        target = load.at(f"iteration % {self.stages}")
+        total = _direct_bytes(load)
+        row_stride = window.stride(0) if load.tile.rank == 2 else "0L"
+        with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(self.op, lw, fill)})"):
+            lw.body.line(f"const auto rows_of = buffer({window.tensor}.at({window.element}));")
+            with lw.body.each(_direct_count(lw, load)):
+                inside = [window.valid, window.inside(load.tile.rank - 1, f"{cols}[i]")]
+                if load.tile.rank == 2:
+                    inside.append(window.inside(0, f"{rows}[i]"))
+                inside += [f"{rows}[i] < {tile_rows}", f"{cols}[i] < {tile_cols}"]
+                lw.body.line(
+                    f"const int bytes = (int)({rows}[i] * {row_stride} + {cols}[i]) * {load.tile.dtype.nbytes};"
+                )
+                lw.body.line(f"const int slot = (i * {lw.plan.waves} + wave) * {64 * DIRECT};")
+                issue = (
+                    f"load_to_lds(rows_of, lds + {target.offset} + slot, {' && '.join(inside)} ? bytes : 0x7ffffff0);"
+                )
+                partial = total % (64 * DIRECT * lw.plan.waves) != 0
+                lw.body.line(f"if (slot + lane * {DIRECT} < {total}) {issue}" if partial else issue)
+        with lw.body.block("else"):
+            self._through_registers(load, window, target, lw.name(fill))
+
+    def _through_registers(self, load: StagedLoad, window: object, target: SharedTile, fill: str) -> None:
+        lw, tile = self.lw, load.tile
+        layout = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+        staged = lw.fresh("staged")
+        lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
+        emit_load(lw, window, layout, tile, staged, fill)  # type: ignore[arg-type]
+        write_shared(lw, target, staged, layout, tile, ordered=True)
+
+    # -- through registers ----------------------------------------------------------------------------
+
+    def emit_staged(self) -> None:
+        """The next iteration's tiles wait in registers while this one is computed."""
+        lw = self.lw
+        lw.body.line(f"const int trips = trip_count({self.start}, {self.stop}, {self.step});")
+        layouts = [blocked_layout(x.tile.shape, lw.plan.waves, max(1, 16 // x.tile.dtype.nbytes)) for x in self.ring]
+        staged = [lw.fresh("staged") for _ in self.ring]
+        for load, layout, name in zip(self.ring, layouts, staged, strict=True):
+            lw.body.line(f"{lw.tile_type(load.tile.dtype, layout)} {name};")
+        with lw.body.block("const auto fetch = [&](int iteration) LAMBDA", "};"):
+            self._coordinates_at("iteration")
+            for load, layout, name in zip(self.ring, layouts, staged, strict=True):
+                tensor, fill, *coords = load.op.operands
+                window = open_window(lw, tensor, coords, load.tile, load.op)
+                emit_load(lw, window, layout, load.tile, name, lw.name(fill))
+        with lw.body.block("const auto publish = [&](int iteration) LAMBDA", "};"):
+            for load, layout, name in zip(self.ring, layouts, staged, strict=True):
+                write_shared(lw, load.at(f"iteration % {self.stages}"), name, layout, load.tile, ordered=True)
+        lw.enter_region()
+        lw.barrier()
+        lw.body.line("if (trips > 0) fetch(0);")
+        counter = lw.fresh("iteration")
+        if self.stages > 1:
+            self._emit_double(counter)
+        else:
+            self._emit_single(counter)
+
+    def _emit_double(self, counter: str) -> None:
+        """Two stages: write the next one while nobody reads it, one barrier an iteration."""
+        lw = self.lw
+        lw.body.line("if (trips > 0) publish(0);")
+        lw.body.line("if (trips > 1) fetch(1);")
+        with lw.body.block(self._head(counter)):
+            lw.barrier()
+            with lw.body.block(f"if ({counter} + 1 < trips)"):
+                lw.body.line(f"publish({counter} + 1);")
+                lw.body.line(f"if ({counter} + 2 < trips) fetch({counter} + 2);")
+            lw.unfinished_reads = True
+            self._iteration(counter)
+            lw.enter_region()
+
+    def _emit_single(self, counter: str) -> None:
+        """One stage: everybody has read before it is overwritten, and has written before it is read."""
+        lw = self.lw
+        with lw.body.block(self._head(counter)):
+            lw.barrier()
+            lw.body.line(f"publish({counter});")
+            lw.barrier()
+            lw.body.line(f"if ({counter} + 1 < trips) fetch({counter} + 1);")
+            lw.unfinished_reads = True
+            self._iteration(counter)
+            lw.enter_region()
+
+
+def _direct_bytes(load: StagedLoad) -> int:
+    return load.stage_bytes
+
+
+def _direct_count(lw: Lowering, load: StagedLoad) -> int:
+    return -(-load.stage_bytes // (64 * DIRECT * lw.plan.waves))
+
+
+def _is_zero_fill(op: Op, lw: Lowering, fill: Value) -> str:
+    """Direct loads put zeros where they read outside."""
+    name = lw.name(fill)
+    return "true" if name in ("0", "0x0.0p+0f") or name.endswith("(0x0.0p+0f)") else "false"

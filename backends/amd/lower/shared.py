@@ -1,0 +1,211 @@
+"""Tiles in shared memory: loads into them, copies to and from registers, explicit buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpwave.backends.amd.arch import WAVE, Mfma
+from warpwave.backends.amd.layout import Layout, blocked_layout
+from warpwave.backends.amd.lds import Read, solve
+from warpwave.backends.amd.lower.context import Lowering, SharedTile
+from warpwave.backends.amd.lower.convert import inside
+from warpwave.backends.amd.lower.memory import emit_load, open_window, run_length
+from warpwave.backends.amd.lower.writer import ctype
+from warpwave.tiles.ir import Op, Value, walk
+from warpwave.tiles.types import TileType
+
+
+def place_shared(lw: Lowering, value: Value) -> SharedTile:
+    """Reserve shared memory for a tile, swizzled for the products that read it."""
+    tile = value.tile
+    uses = [op for op in walk(lw.kernel.body) if op.name == "mma" and value in op.operands[1:]]
+    rows, cols = padded_extent(lw, value, uses)
+    size = tile.dtype.nbytes
+    pitch = -(-cols * size // 16) * 16
+    reads = [read for op in uses for read in _operand_reads(lw, op, value)]
+    masks = solve(pitch, size, rows, reads, 16).swizzle.masks if reads else ()
+    shared = SharedTile(str(lw.allocate(pitch * rows)), pitch, masks, tile.dtype, tile.shape)
+    lw.shared[value] = shared
+    return shared
+
+
+def padded_extent(lw: Lowering, value: Value, uses: Sequence[Op]) -> tuple[int, int]:
+    """Rows and columns that products read, padding of the last matrix instruction included."""
+    shape = (1, *value.tile.shape)[-2:]
+    rows, cols = shape
+    for op in uses:
+        layout, mfma = lw.layout(op.result), lw.plan.mmas[op].mfma
+        is_a = value is op.operands[1]
+        across = layout.extent[0 if is_a else 1]
+        depth_axis = int(not op.attrs["transpose_a"]) if is_a else int(op.attrs["transpose_b"])
+        depth = -(-shape[depth_axis] // mfma.k) * mfma.k
+        wanted = (depth, across) if depth_axis == 0 else (across, depth)
+        rows, cols = max(rows, wanted[0]), max(cols, wanted[1])
+    return rows, cols
+
+
+def _operand_reads(lw: Lowering, op: Op, value: Value) -> list[Read]:
+    """The LDS accesses of one fragment, for the swizzle solver."""
+    mfma = lw.plan.mmas[op].mfma
+    is_a = value is op.operands[1]
+    depth_last = (not op.attrs["transpose_a"]) if is_a else op.attrs["transpose_b"]
+    if not depth_last:
+        return []
+    return [_row_read(lw, mfma, value)]
+
+
+def _row_read(lw: Lowering, mfma: Mfma, value: Value) -> Read:
+    lane = np.arange(WAVE)
+    per_lane = mfma.k * mfma.m // WAVE // mfma.runs
+    width = min(16, max(4, per_lane * value.tile.dtype.nbytes))
+    access = lw.target.lds[f"ds_read_b{8 * width}"]
+    return Read(access, lane % mfma.m, lane // mfma.m * per_lane)
+
+
+def load_shared(lw: Lowering, op: Op) -> None:
+    """Global to shared memory through registers."""
+    tensor, fill, *coords = op.operands
+    tile: TileType = op.attrs["type"]
+    shared = place_shared(lw, op.result)
+    layout = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+    window = open_window(lw, tensor, coords, tile, op)
+    staged = lw.fresh("staged")
+    lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
+    emit_load(lw, window, layout, tile, staged, lw.name(fill))
+    write_shared(lw, shared, staged, layout, tile)
+
+
+def write_shared(
+    lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType, *, ordered: bool = False
+) -> None:
+    """A register tile into a shared tile of its shape; `ordered` if the caller has placed the barriers."""
+    if not ordered:
+        lw.before_shared_write(shared.offset)
+    conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
+    run = _shared_run(shared, layout, tile)
+    kind = ctype(tile.dtype)
+    with lw.body.each(len(layout.items) // run):
+        place = _address(lw, shared, layout, f"i * {run}")
+        if run == 1:
+            text = f"*({kind} *)(lds + {place}) = {name}.get(i);"
+        else:
+            lw.body.line(f"vec<{kind}, {run}> x;")
+            lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
+            text = f"*(vec<{kind}, {run}> *)(lds + {place}) = x;"
+        lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
+
+
+def _shared_run(shared: SharedTile, layout: Layout, tile: TileType) -> int:
+    """Elements of one LDS access: whole runs only, that no swizzle or edge cuts."""
+    run = run_length(layout, tile.dtype)
+    while run > 1 and (tile.shape[-1] % run or shared.pitch % (run * tile.dtype.nbytes)):
+        run //= 2
+    return run
+
+
+def _address(lw: Lowering, shared: SharedTile, layout: Layout, item: str) -> str:
+    at = lw.coordinates(layout)
+    row = at.at(0, item) if layout.rank == 2 else "0"
+    return shared.address(row, at.at(layout.rank - 1, item))
+
+
+def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
+    """A shared tile into a declared register tile."""
+    lw.before_shared_read(shared.offset)
+    run = _shared_run(shared, layout, tile)
+    kind = ctype(tile.dtype)
+    condition = inside(lw, layout, tile.shape)
+    with lw.body.each(len(layout.items) // run):
+        place = _address(lw, shared, layout, f"i * {run}")
+        if condition != "true":
+            guard = condition.replace("[i]", f"[i * {run}]")
+            lw.body.line(f"const int place = {guard} ? {place} : {shared.offset};")
+            place = "place"
+        if run == 1:
+            lw.body.line(f"{name}.set(i, *(const {kind} *)(lds + {place}));")
+        else:
+            lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)(lds + {place});")
+            lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
+
+
+def read_to_registers(lw: Lowering, value: Value) -> Value:
+    """A shared tile as a register value of its own, laid out for wide accesses."""
+    tile = value.tile.with_(space="register")
+    own = Value(tile)
+    lw.layouts[own] = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+    name = lw.declare(own)
+    read_shared(lw, lw.shared[value], name, lw.layout(own), tile)
+    return own
+
+
+def to_shared(lw: Lowering, value: Value) -> SharedTile:
+    """A register tile in shared memory, for a product that cannot take it from registers."""
+    shared = place_shared(lw, value)
+    write_shared(lw, shared, lw.name(value), lw.layout(value), value.tile)
+    return shared
+
+
+def lower_copy(lw: Lowering, op: Op) -> None:
+    """Between registers and shared memory."""
+    source = op.operands[0]
+    if op.attrs["space"] == "register":
+        name = lw.declare(op.result)
+        read_shared(lw, lw.shared[source], name, lw.layout(op.result), op.result.tile)
+        return
+    shared = place_shared(lw, op.result)
+    write_shared(lw, shared, lw.name(source), lw.layout(source), source.tile)
+
+
+def lower_shared_alloc(lw: Lowering, op: Op) -> None:
+    """Reserve an explicit buffer."""
+    place_shared(lw, op.result)
+
+
+def _window(lw: Lowering, buffer: Value, offsets: Sequence[Value], tile: TileType) -> SharedTile:
+    """A window of a buffer as a shared tile; a swizzle-free buffer is addressed by adding the offset."""
+    shared = lw.shared[buffer]
+    size = tile.dtype.nbytes
+    names = [lw.name(v) for v in offsets]
+    row, col = names if len(names) == 2 else ("0", names[0])
+    place = f"({shared.offset} + ({row}) * {shared.pitch} + ({col}) * {size})"
+    return SharedTile(place, shared.pitch, (), tile.dtype, tile.shape)
+
+
+def lower_shared_write(lw: Lowering, op: Op) -> None:
+    """Overwrite a window of a buffer."""
+    buffer, value, *offsets = op.operands
+    lw.before_shared_write(lw.shared[buffer].offset)
+    window = _window(lw, buffer, offsets, value.tile)
+    _scalar_writes(lw, window, lw.name(value), lw.layout(value), value.tile)
+
+
+def _scalar_writes(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
+    conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
+    with lw.body.each(len(layout.items)):
+        text = f"*({ctype(tile.dtype)} *)(lds + {_address(lw, shared, layout, 'i')}) = {name}.get(i);"
+        lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
+
+
+def lower_shared_read(lw: Lowering, op: Op) -> None:
+    """Read a window of a buffer into registers, or as a shared tile of its own."""
+    buffer, *offsets = op.operands
+    tile: TileType = op.attrs["type"]
+    lw.before_shared_read(lw.shared[buffer].offset)
+    window = _window(lw, buffer, offsets, tile)
+    own = op.result
+    if tile.space == "shared":
+        own = Value(tile.with_(space="register"))
+        lw.layouts[own] = blocked_layout(tile.shape, lw.plan.waves, 1)
+    layout = lw.layout(own)
+    name = lw.declare(own)
+    condition = inside(lw, layout, tile.shape)
+    with lw.body.each(len(layout.items)):
+        load = f"*(const {ctype(tile.dtype)} *)(lds + {_address(lw, window, layout, 'i')})"
+        lw.body.line(
+            f"{name}.set(i, {load if condition == 'true' else f'{condition} ? {load} : zero<{ctype(tile.dtype)}>()'});"
+        )
+    if tile.space == "shared":
+        shared = place_shared(lw, op.result)
+        write_shared(lw, shared, name, layout, tile)

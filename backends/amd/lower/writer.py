@@ -1,0 +1,78 @@
+"""Text of the generated source, C names of values, and how dtypes are spelt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from warpwave.tiles.dtypes import DType
+
+CTYPES = {
+    "f32": "float",
+    "f16": "_Float16",
+    "bf16": "__bf16",
+    "fp8e4m3": "fp8e4m3",
+    "fp8e5m2": "fp8e5m2",
+    "fp8e4m3fnuz": "fp8e4m3fnuz",
+    "fp8e5m2fnuz": "fp8e5m2fnuz",
+    "i64": "long",
+    "i32": "int",
+    "i8": "signed char",
+    "bool": "bool",
+}
+
+
+def ctype(dtype: DType) -> str:
+    """The element type in the generated source."""
+    return CTYPES[dtype.name]
+
+
+class Writer:
+    """Indented lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def line(self, text: str = "") -> None:
+        """Append one line."""
+        self.lines.append("  " * self.depth + text if text else "")
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Iterator[None]:
+        """Append a braced block."""
+        self.line(head + " {")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line(tail)
+
+    @contextmanager
+    def each(self, count: int, name: str = "i") -> Iterator[None]:
+        """A loop over items that the compiler unrolls."""
+        with self.block(f"EACH({name}, {count})"):
+            yield
+
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines)
+
+
+def literal(value: bool | int | float, dtype: DType) -> str:
+    """A constant in the generated source, exactly."""
+    if dtype.name == "bool":
+        return "true" if value else "false"
+    if dtype.is_int:
+        suffix = "L" if dtype.bits == 64 else ""
+        return f"({int(value) + 1}{suffix} - 1)" if value == dtype.min and dtype.bits >= 32 else f"{int(value)}{suffix}"
+    return _float_literal(float(value), dtype)
+
+
+def _float_literal(value: float, dtype: DType) -> str:
+    if value != value:
+        text = '__builtin_nanf("")'
+    elif value in (float("inf"), float("-inf")):
+        text = ("-" if value < 0 else "") + "__builtin_inff()"
+    else:
+        text = f"{value.hex()}f"
+    return text if dtype.name == "f32" else f"to<{ctype(dtype)}>({text})"

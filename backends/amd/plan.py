@@ -1,0 +1,158 @@
+"""The choices made for one kernel and target, as data: waves, how they split tiles, MFMA shapes, pipeline depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpwave.backends.amd.arch import Mfma, Target
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.ir import Kernel, Op, Value, walk
+from warpwave.tiles.types import TileType
+
+OPTIONS = ("waves", "stages")
+
+
+@dataclass(frozen=True)
+class MmaPlan:
+    """One mma op: its instruction, and how waves split the accumulator's rows and columns."""
+
+    mfma: Mfma
+    over: tuple[int, int]
+
+
+@dataclass
+class Plan:
+    """All choices, with a reason for each (`explain`)."""
+
+    waves: int
+    stages: int
+    mmas: dict[Op, MmaPlan] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def threads(self) -> int:
+        """Work-items of a workgroup."""
+        return 64 * self.waves
+
+
+def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Plan:
+    """Choose waves, wave grids, matrix instructions and pipeline depth."""
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise UnsupportedError(
+            f"unknown option {unknown[0]!r} for {target.name}", loc=kernel.loc, hint=f"options are {', '.join(OPTIONS)}"
+        )
+    plan = Plan(0, options.get("stages") or 2)
+    plan.waves = _choose_waves(kernel, options, plan)
+    for op in walk(kernel.body):
+        if op.name == "mma":
+            plan.mmas[op] = _plan_mma(kernel, op, target, plan)
+    return plan
+
+
+def _register_tiles(kernel: Kernel) -> Iterator[TileType]:
+    for op in walk(kernel.body):
+        for result in op.results:
+            if isinstance(result.type, TileType) and result.type.space == "register":
+                yield result.type
+
+
+def _elements(tile: TileType) -> int:
+    return tile.nbytes // tile.dtype.nbytes
+
+
+def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int:
+    if options.get("waves"):
+        plan.reasons.append(f"{options['waves']} waves: asked for")
+        return int(options["waves"])
+    products = [op.results[0].tile for op in walk(kernel.body) if op.name == "mma"]
+    if products:
+        largest = max(map(_elements, products))
+        waves = 8 if largest > 128 * 128 else 4 if largest > 32 * 32 else 1
+        plan.reasons.append(f"{waves} waves: the largest accumulator has {largest} elements")
+        return waves
+    largest = max((_elements(t) for t in _register_tiles(kernel)), default=1)
+    waves = min(8, max(1, 1 << max(0, (largest // 1024).bit_length() - 1)))
+    plan.reasons.append(f"{waves} waves: the largest register tile has {largest} elements, about 16 a lane")
+    return waves
+
+
+def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan) -> MmaPlan:
+    a, b, acc = op.operands[1].tile, op.operands[2].tile, op.result.tile
+    rows, cols = acc.shape
+    fits = [m for m in target.mfma if (m.a, m.b, m.acc) == (b.dtype.name, a.dtype.name, acc.dtype.name)]
+    if not fits:
+        raise _no_instruction(op, target)
+    over = _over(kernel, op, plan.waves, rows)
+    size = 32 if _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
+    depth = a.shape[0 if op.attrs["transpose_a"] else 1]
+    of_size = [m for m in fits if m.m == size]
+    fastest = max(of_size, key=lambda m: (m.k <= _ceil_to(depth, 16), m.flops_per_clock, m.k))
+    plan.reasons.append(f"{op.loc}: {fastest.mnemonic}, waves {over[0]} x {over[1]} over {rows} x {cols}")
+    return MmaPlan(fastest, over)
+
+
+def _ceil_to(x: int, step: int) -> int:
+    return -(-x // step) * step
+
+
+def _covers(extent: int, waves: int, size: int) -> bool:
+    """Whether blocks of `size` give each wave the same work without more padding than blocks of 16 would."""
+    return extent % size == 0 and extent // size >= waves
+
+
+def _over(kernel: Kernel, op: Op, waves: int, rows: int) -> tuple[int, int]:
+    constraint = _constraint(kernel, op)
+    if constraint is not None:
+        if constraint[0] * constraint[1] != waves:
+            raise UnsupportedError(
+                f"over={constraint} asks for {constraint[0] * constraint[1]} waves, the kernel has {waves}",
+                loc=op.loc,
+                hint=f"pass waves={constraint[0] * constraint[1]} to compile(), or drop over=",
+            )
+        return constraint
+    if _is_rowwise(kernel, op):
+        split = min(waves, 1 << max(0, (rows // 16).bit_length() - 1))
+        return split, waves // split
+    split = 1 << ((waves.bit_length() - 1) // 2)
+    return split, waves // split
+
+
+def _constraint(kernel: Kernel, op: Op) -> tuple[int, int] | None:
+    family = _same_layout(kernel, op.result)
+    for other in walk(kernel.body):
+        if other.name == "distribute" and other.operands[0] in family and len(other.attrs["over"]) == 2:
+            over: tuple[int, int] = other.attrs["over"]
+            return over
+    return None
+
+
+def _is_rowwise(kernel: Kernel, op: Op) -> bool:
+    """Whether rows are reduced, or a product feeds this one or is fed by it: then a wave should own whole rows."""
+    family = _same_layout(kernel, op.result)
+    for other in walk(kernel.body):
+        if other.name.startswith("reduce_") and other.attrs["axis"] == 1 and other.operands[0] in family:
+            return True
+        if other.name == "mma" and other is not op:
+            linked = other.operands[1] in family or op.operands[1] in _same_layout(kernel, other.result)
+            if linked:
+                return True
+    return False
+
+
+def _same_layout(kernel: Kernel, value: Value) -> set[Value]:
+    from warpwave.backends.amd.assign import families
+
+    return families(kernel)[value]
+
+
+def _no_instruction(op: Op, target: Target) -> UnsupportedError:
+    a, b = op.operands[1].tile.dtype, op.operands[2].tile.dtype
+    have = sorted({f"{m.b} x {m.a}" for m in target.mfma})
+    return UnsupportedError(
+        f"{target.name} has no matrix instruction for {a} x {b}",
+        loc=op.loc,
+        hint=f"it has {', '.join(have)}; convert with ww.cast(x, f16), which holds all fp8 values exactly",
+    )
