@@ -22,11 +22,14 @@ def test_import_loads_no_gpu_library_and_no_rich():
 
 
 def test_import_is_quick():
+    """Less than 0.2 s of CPU beyond NumPy's; on a machine so busy that NumPy alone takes 0.2 s, as long as NumPy."""
     code = (
-        "import time, numpy, ml_dtypes; start = time.process_time(); import warpwave; "
-        "print(time.process_time() - start)"
+        "import time; a = time.process_time(); import numpy, ml_dtypes; b = time.process_time(); "
+        "import warpwave; c = time.process_time(); print(b - a, c - b)"
     )
-    assert min(float(run(code)) for _ in range(3)) < 0.2
+    times = [tuple(map(float, run(code).split())) for _ in range(3)]
+    numpy, ours = min(t[0] for t in times), min(t[1] for t in times)
+    assert ours < max(0.2, numpy)
 
 
 def test_all_names_what_exists_once():
@@ -47,7 +50,7 @@ def test_every_public_op_of_the_language_modules_is_exported():
     from warpwave.tiles.language import control, creation, elementwise, memory, random, reduce
 
     internal = {"as_tile", "broadcast_shapes", "check_representable", "constant", "index", "is_number", "make_range"}
-    internal |= {"natural_dtype", "promoted_dtype"}
+    internal |= {"natural_dtype", "positive_axis", "promoted_dtype"}
     for module in (control, creation, elementwise, memory, random, reduce):
         for name, value in vars(module).items():
             if callable(value) and getattr(value, "__module__", "") == module.__name__ and name[0].islower():
