@@ -84,8 +84,9 @@ def _scalar(text: str, dtype: np.dtype) -> np.generic:
         limits = np.iinfo(dtype)
         if number != int(number) or not limits.min <= number <= limits.max:
             raise ArgumentError(f"{text} does not fit {dtype}")
-        return dtype.type(int(number))
-    return dtype.type(number)
+        number = int(number)
+    scalar: np.generic = dtype.type(number)
+    return scalar
 
 
 _FILLS: dict[str, Callable[[tuple[int, ...]], np.ndarray]] = {
