@@ -100,19 +100,31 @@ def _check(info: KernelInfo, args: Sequence[Any], block: tuple[int, int, int]) -
         raise LoadError(f"{info.name} was compiled for {info.max_workgroup_size} work-items, {threads} asked for")
 
 
-def _pack(arg: Any, index: int, slot: KernelArgument | None) -> tuple[Any, int, bool]:
-    """(bytes, alignment, writable) for the binding; alignment 0 marks a device buffer."""
+class _Undefined(np.ndarray):
+    """An array whose contents the simulator takes as never written."""
+
+
+def undefined(shape: int | Sequence[int], dtype: Any) -> np.ndarray:
+    """A device buffer of which every byte is undefined at the start of each launch that gets it.
+
+    A kernel that lets such a byte reach an address, a branch or memory without writing it first is stopped.
+    """
+    return np.zeros(shape, dtype).view(_Undefined)
+
+
+def _pack(arg: Any, index: int, slot: KernelArgument | None) -> tuple[Any, int, bool, bool]:
+    """(bytes, alignment, writable, undefined) for the binding; alignment 0 marks a device buffer."""
     if isinstance(arg, np.ndarray):
         if not arg.flags.c_contiguous:
             raise TypeError(f"argument {index}: a device buffer must be C-contiguous")
-        return arg.reshape(-1).view(np.uint8), 0, bool(arg.flags.writeable)
+        return arg.reshape(-1).view(np.uint8), 0, bool(arg.flags.writeable), isinstance(arg, _Undefined)
     data = _value(arg, index, slot.size if slot else 8)
     if slot is None:
-        return np.frombuffer(data, np.uint8), min(8, len(data)), False
+        return np.frombuffer(data, np.uint8), min(8, len(data)), False, False
     if len(data) != slot.size:
         raise LoadError(f"argument {index} takes {slot.size} bytes; {len(data)} given")
     # The lowest set bit of the offset is an alignment that leads there from the end of the argument before.
-    return np.frombuffer(data, np.uint8), slot.offset & -slot.offset or 1, False
+    return np.frombuffer(data, np.uint8), slot.offset & -slot.offset or 1, False, False
 
 
 def _value(arg: Any, index: int, size: int) -> bytes:

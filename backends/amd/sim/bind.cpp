@@ -82,6 +82,7 @@ class PyProgram {
       if (!is_buffer) return put(kernarg, info.ptr, bytes, static_cast<std::size_t>(pair[1].cast<int>()));
       u64 address = 0;
       if (bytes) addresses.push_back(address = memory.map(info.ptr, bytes, "argument " + std::to_string(index), pair[2].cast<bool>()));
+      if (bytes && pair[3].cast<bool>()) memory.slot(address)->uninit.assign((bytes + 63) / 64, ~0ull);
       put(kernarg, &address, 8, 8);
     }
     static void put(std::vector<u8>& kernarg, const void* p, std::size_t bytes, std::size_t align) {

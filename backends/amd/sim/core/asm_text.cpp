@@ -327,7 +327,7 @@ void Parser::emit_cell(Sv arg, int bytes) {
   const bool numeric = !arg.empty() && (std::isdigit(static_cast<unsigned char>(arg[0])) || arg[0] == '-');
   if (numeric) return emit(static_cast<u64>(evaluate(arg, {})), bytes);
   std::size_t plus = arg.find_first_of("+-", 1);
-  i64 addend = plus == Sv::npos ? 0 : evaluate(arg.substr(plus), {{"", 0}});
+  i64 addend = plus == Sv::npos ? 0 : evaluate(arg.substr(arg[plus] == '+' ? plus + 1 : plus), {});
   section.fixups.push_back({section.bytes.size(), bytes, std::string(trim(arg.substr(0, plus))), addend});
   emit(0, bytes);
 }

@@ -1,6 +1,7 @@
 #include "global.hpp"
 
 #include "machine.hpp"
+#include "registry.hpp"
 
 namespace amdsim {
 namespace {
@@ -40,7 +41,19 @@ struct Tracker {
 
 bool needs_tracking(const Wave& w) { return w.checking(Check::GlobalRace) && w.group->launch->track_global; }
 
+// A plain store defines; an atomic needs defined memory; what a load reads is for the load to mark.
+void check_defined(const Wave& w, const Inst& in, const GlobalAccess& a, Region& r, u64 at, int lane) {
+  if (in.flags & kAtomic && r.undefined(at - r.base, a.bytes))
+    w.violate_at(Check::Uninit, "atomic on memory that was never written: " + w.group->memory->describe(at), 1ull << lane, at);
+  if (a.write) r.define(at - r.base, a.bytes);
+}
+
 }  // namespace
+
+u32 undefined_global(const Wave& w, u64 address, u32 bytes) {
+  const Region* r = w.group->memory->find(address, bytes);
+  return r ? r->undefined(address - r->base, bytes) : 0;
+}
 
 void check_global(Wave& w, const Inst& in, const GlobalAccess& a, GlobalPointers& p) {
   const GlobalMemory& memory = *w.group->memory;
@@ -62,6 +75,7 @@ void check_global(Wave& w, const Inst& in, const GlobalAccess& a, GlobalPointers
       continue;
     }
     if (track) tracker.bytes(*r, at, a.bytes, a.write, a.atomic, l);
+    if (!r->uninit.empty()) check_defined(w, in, a, *r, at, l);
     p.host[l] = r->host + (at - r->base), p.region[l] = r, last = r;
   }
   if (a.write && !a.atomic) ++w.group->progress;

@@ -24,6 +24,9 @@ struct GlobalPointers {
 // Bounds, alignment, read-only and race checks of all lanes; fills pointers of the lanes that may proceed.
 void check_global(Wave& w, const Inst& in, const GlobalAccess& access, GlobalPointers& pointers);
 
+// Bytes of [address, address + bytes) that were never written, one bit each; at most 32 bytes.
+u32 undefined_global(const Wave& w, u64 address, u32 bytes);
+
 // A scalar load: one location, read by the whole wave.
 const u8* check_scalar(Wave& w, const Inst& in, u64 address, u32 bytes);
 

@@ -290,6 +290,39 @@ void append_implicit(std::vector<u8>& kernarg, const LaunchConfig& c, std::size_
   std::memcpy(p + 196, &shared, 4);
 }
 
+// hsa_kernel_dispatch_packet_t: what the dispatch pointer in user SGPRs leads to (HSA runtime specification, 2.9).
+void fill_dispatch_packet(Launch& launch) {
+  const LaunchConfig& c = *launch.config;
+  launch.dispatch.assign(64, 0);
+  auto put = [&](std::size_t at, auto value) { std::memcpy(launch.dispatch.data() + at, &value, sizeof value); };
+  u16 dims = 1;
+  for (u32 i = 0; i < 3; ++i) {
+    put(4 + 2 * i, static_cast<u16>(c.block[i]));
+    put(12 + 4 * i, c.grid[i] * c.block[i]);
+    if (c.grid[i] * c.block[i] > 1) dims = static_cast<u16>(i + 1);
+  }
+  put(2, dims);
+  put(24, launch.kernel->private_segment);
+  put(28, launch.lds_bytes);
+  put(40, launch.kernarg_address);
+}
+
+// Memory that exists for the time of one launch.
+class LaunchMemory {
+ public:
+  explicit LaunchMemory(GlobalMemory& memory) : memory_(memory) {}
+  ~LaunchMemory() {
+    for (u64 address : mapped_) memory_.unmap(address);
+  }
+  u64 map(std::vector<u8>& bytes, const char* name) {
+    return mapped_.emplace_back(memory_.map(bytes.data(), bytes.size(), name, false));
+  }
+
+ private:
+  GlobalMemory& memory_;
+  std::vector<u64> mapped_;
+};
+
 }  // namespace
 
 void Machine::load(Program& program) {
@@ -319,7 +352,10 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   launch.lds_dma = std::any_of(program.code.begin(), program.code.end(), [](const Inst& i) { return i.flags & kLdsDma; });
   launch.ordered = communicates(program, found->second);
   launch.track_global = u64(config.grid[0]) * config.grid[1] * config.grid[2] * launch.waves_per_group > 1;
-  launch.kernarg_address = memory_.map(launch.kernarg.data(), launch.kernarg.size(), "kernel arguments", false);
+  LaunchMemory own(memory_);
+  launch.kernarg_address = own.map(launch.kernarg, "kernel arguments");
+  fill_dispatch_packet(launch);
+  launch.dispatch_address = own.map(launch.dispatch, "dispatch packet");
   memory_.reset_shadows();
 
   Report report;
@@ -331,11 +367,6 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
   const u64 groups = u64(config.grid[0]) * config.grid[1] * config.grid[2];
   int threads = config.threads > 0 ? config.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = static_cast<int>(std::min<u64>(static_cast<u64>(threads), std::max<u64>(1, groups)));
-  struct Unmap {
-    GlobalMemory& memory;
-    u64 address;
-    ~Unmap() { memory.unmap(address); }
-  } unmap{memory_, launch.kernarg_address};
   report.counts = Runner(launch, memory_).run(threads);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.kernel = config.kernel, report.target = target_.name;

@@ -18,6 +18,27 @@ ShadowCell* Region::cell(u64 offset) {
   return cells + dword % kPageDwords;
 }
 
+// Workgroups on other threads share the words, hence the atomic accesses.
+u32 Region::undefined(u64 offset, u32 bytes) const {
+  if (uninit.empty()) return 0;
+  u32 mask = 0;
+  for (u32 b = 0; b < bytes; ++b) {
+    u64& word = const_cast<u64&>(uninit[(offset + b) / 64]);
+    mask |= u32(std::atomic_ref<u64>(word).load(std::memory_order_relaxed) >> (offset + b) % 64 & 1) << b;
+  }
+  return mask;
+}
+
+void Region::define(u64 offset, u64 bytes) {
+  if (uninit.empty()) return;
+  for (u64 at = offset, end = offset + bytes; at < end;) {
+    const u64 first = at % 64, count = std::min<u64>(64 - first, end - at);
+    const u64 mask = (count == 64 ? ~0ull : (1ull << count) - 1) << first;
+    std::atomic_ref<u64>(uninit[at / 64]).fetch_and(~mask, std::memory_order_relaxed);
+    at += count;
+  }
+}
+
 void Region::reset_shadow() {
   for (auto& page : pages) delete[] page.exchange(nullptr);
 }

@@ -28,6 +28,9 @@ struct Region {
   std::string name;
   bool writable = true;
   std::vector<u64> uninit;  // one bit per byte; empty when everything is defined
+  // Bit b: byte `offset + b` was never written. At most 32 bytes.
+  u32 undefined(u64 offset, u32 bytes) const;
+  void define(u64 offset, u64 bytes);
 
   // Race shadow, allocated page by page on first touch.
   static constexpr u64 kPageDwords = 1024;

@@ -46,6 +46,7 @@ struct LdsDma {
   u32 stride = 0;       // between lanes
   u64 lanes = 0;
   std::vector<u8> data;  // lands at the wait
+  std::vector<u8> undefined;  // of each byte, 0 or 1; empty when all is defined
   bool overlaps(u32 begin, u32 end) const;
 };
 

@@ -103,17 +103,8 @@ void set_bit(Region& r, std::uint64_t byte, bool undefined) {
   undefined ? r.uninit[byte / 64] |= mask : r.uninit[byte / 64] &= ~mask;
 }
 
-void define(Region& r, std::uint64_t from, std::size_t size) {
-  if (r.uninit.empty()) return;
-  std::uint64_t byte = from;
-  const std::uint64_t end = from + size;
-  for (; byte < end && byte % 64 != 0; ++byte) set_bit(r, byte, false);
-  for (; byte + 64 <= end; byte += 64) r.uninit[byte / 64] = 0;
-  for (; byte < end; ++byte) set_bit(r, byte, false);
-}
-
 void inherit(Region& to, std::uint64_t at, const Region* from, std::uint64_t from_at, std::size_t size) {
-  if (!from || from->uninit.empty()) return define(to, at, size);
+  if (!from || from->uninit.empty()) return to.define(at, size);
   for (std::size_t i = 0; i < size; ++i) set_bit(to, at + i, get_bit(*from, from_at + i));
 }
 
@@ -235,7 +226,7 @@ void fill(void* to, std::uint32_t value, unsigned width, std::size_t count) {
   const Place target = place(d.machine.memory(), to, count * width);
   auto* bytes = static_cast<std::uint8_t*>(target.region ? target.region->host + target.offset : to);
   for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes + i * width, &value, width);
-  if (target.region) define(*target.region, target.offset, count * width);
+  if (target.region) target.region->define(target.offset, count * width);
 }
 
 void check_range(const void* pointer, std::size_t size) {

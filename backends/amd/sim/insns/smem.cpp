@@ -28,12 +28,18 @@ void land(Wave& w, const Inst& in, const u8* host, u64 seq) {
   }
 }
 
+// Marks the bits of a landed dword that came from memory never written.
+void mark_undefined(Wave& w, int reg, u64 address) {
+  for (u32 bytes = undefined_global(w, address, 4); bytes; bytes &= bytes - 1) w.sundef[reg] |= 0xffu << 8 * std::countr_zero(bytes);
+}
+
 void s_load(Wave& w, const Inst& in) {
   const u64 seq = issue_smem(w, in);
   require_defined_scalar(w, in.src[0], "the base address");
   const u64 address = w.pair(in.src[0].reg) + offset_of(w, in, 1);
   require_aligned(w, address);
   land(w, in, check_scalar(w, in, address & ~3ull, 4u * in.dst.dwords), seq);
+  for (int d = 0; d < in.dst.dwords; ++d) mark_undefined(w, in.dst.reg + d, (address & ~3ull) + 4u * static_cast<u32>(d));
 }
 
 // Dwords beyond the descriptor read as 0.
@@ -49,6 +55,8 @@ void s_buffer_load(Wave& w, const Inst& in) {
     if (const u8* host = check_scalar(w, in, base + offset + 4 * d, 4)) std::memcpy(data + 4 * d, host, 4);
   }
   land(w, in, data, seq);
+  for (u32 d = 0; d < in.dst.dwords; ++d)
+    if (offset + 4 * d + 4 <= size) mark_undefined(w, in.dst.reg + static_cast<int>(d), base + offset + 4 * d);
 }
 
 void s_store(Wave& w, const Inst& in) {

@@ -39,6 +39,10 @@ void read_global(Wave& w, const Inst& in, GlobalAccess& a, LoadResult& result) {
       result.rows[full][l] = 0;
       std::memcpy(&result.rows[full][l], host, a.bytes & 3);
     }
+    for (u32 b = p.region[l]->undefined(a.address[l] - p.region[l]->base, a.bytes); b; b &= b - 1) {
+      const int byte = std::countr_zero(b);
+      result.undefined[byte / 4].b[byte % 4] |= 1ull << l;
+    }
     result.lanes |= 1ull << l;
   }
 }
@@ -194,6 +198,11 @@ void load_to_lds(Wave& w, const Inst& in, GlobalAccess& a, u64 zero) {
     const int l = std::countr_zero(m);
     for (u32 d = 0; d < dma.bytes / 4; ++d) std::memcpy(dma.data.data() + l * 16 + 4 * d, &result.rows[d][l], 4);
   }
+  for (u32 byte = 0; byte < dma.bytes; ++byte)
+    for (u64 m = result.undefined[byte / 4].b[byte % 4] & result.lanes; m; m &= m - 1) {
+      dma.undefined.resize(dma.data.size());
+      dma.undefined[static_cast<u32>(std::countr_zero(m)) * 16 + byte] = 1;
+    }
   w.lds_dma.push_back(std::move(dma));
 }
 
@@ -203,7 +212,8 @@ void land_lds_dma(Wave& w) {
     const LdsDma& dma = w.lds_dma[n];
     for (u64 m = dma.lanes; m; m &= m - 1) {
       const u32 l = static_cast<u32>(std::countr_zero(m));
-      write_lds_bytes(*w.group, dma.first + dma.stride * l, dma.data.data() + l * 16, nullptr, dma.bytes);
+      const u8* undefined = dma.undefined.empty() ? nullptr : dma.undefined.data() + l * 16;
+      write_lds_bytes(*w.group, dma.first + dma.stride * l, dma.data.data() + l * 16, undefined, dma.bytes);
     }
   }
   w.lds_dma.erase(w.lds_dma.begin(), w.lds_dma.begin() + static_cast<std::ptrdiff_t>(n));
