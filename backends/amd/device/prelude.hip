@@ -143,9 +143,15 @@ DEVICE float f32_from_fp8e5m2(u8 x) { return decode<fp8e5m2_format>(x); }
 DEVICE float f32_from_fp8e4m3fnuz(u8 x) { return decode<fp8e4m3fnuz_format>(x); }
 DEVICE float f32_from_fp8e5m2fnuz(u8 x) { return decode<fp8e5m2fnuz_format>(x); }
 
+// LLVM fuses a product with its conversion to fma(a, b, +0), which loses the sign of -0: this keeps them apart.
+DEVICE _Float16 f16_of(float x) {
+  asm("" : "+v"(x));
+  return (_Float16)x;
+}
+
 template <Rounding R, bool Saturate> DEVICE float f32_from(float x) { return x; }
 template <Rounding R, bool Saturate> DEVICE _Float16 f16_from(float x) {
-  if constexpr (R == rne && !Saturate) return (_Float16)x;
+  if constexpr (R == rne && !Saturate) return f16_of(x);
   else return bits<_Float16>((u16)encode<f16_format, R, Saturate>(x));
 }
 template <Rounding R, bool Saturate> DEVICE __bf16 bf16_from(float x) {
@@ -160,7 +166,7 @@ template <Rounding R, bool S> DEVICE u8 fp8e5m2fnuz_from(float x) { return encod
 // A small float's own rounding of a constant or of an f32 result.
 template <class T> DEVICE T to(float x);
 template <> DEVICE float to<float>(float x) { return x; }
-template <> DEVICE _Float16 to<_Float16>(float x) { return (_Float16)x; }
+template <> DEVICE _Float16 to<_Float16>(float x) { return f16_of(x); }
 template <> DEVICE __bf16 to<__bf16>(float x) { return (__bf16)x; }
 
 // An integer as f32 rounded to odd: rounding that to a shorter format in any mode is rounding the integer.
@@ -209,13 +215,16 @@ template <class To, class From> DEVICE To saturated(From x) {
 
 // -- arithmetic ----------------------------------------------------------------------------------------
 
+// What C++ leaves undefined, a divisor of 0 or an overflow, must not let the compiler drop the bounds checks of
+// what was loaded: 0 counts as 1, and dividing by -1 negates.
+template <class T> DEVICE T safe_divisor(T b) { return b == 0 || b == -1 ? 1 : b; }
 template <class T> DEVICE T floor_div(T a, T b) {
-  T q = a / b;
-  return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+  T d = safe_divisor(b), q = a / d, r = a % d;
+  return b == -1 ? (T)(0 - (u64)a) : q - (r != 0 && (r < 0) != (d < 0));
 }
 template <class T> DEVICE T floor_mod(T a, T b) {
-  T r = a % b;
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+  T d = safe_divisor(b), r = a % d;
+  return r != 0 && (r < 0) != (d < 0) ? r + d : r;
 }
 
 DEVICE float pick_zero(float a, float b, bool positive) {

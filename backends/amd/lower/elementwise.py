@@ -68,10 +68,12 @@ def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> 
         unsigned = "u32" if dtype.bits == 32 else "u16"
         change = f"^ {sign}u" if name == "neg" else f"& {sign - 1}u"
         return f"bits<{ctype(dtype)}>(({unsigned})(bits<{unsigned}>({raw[0]}) {change}))"
+    if dtype.name == "f16" and name in BINARY:
+        return f"({raw[0]} {BINARY[name]} {raw[1]})"
+    if name == "fma":
+        return _fma(args, raw, dtype)
     if name in BINARY:
         text = f"{args[0]} {BINARY[name]} {args[1]}"
-    elif name == "fma":
-        text = _fma(args, dtype)
     elif name in ("max", "min"):
         suffix = "imum" if op.attrs["nan"] == "propagate" else "imum_number"
         text = f"{name}{suffix}({args[0]}, {args[1]})"
@@ -84,10 +86,13 @@ def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> 
     return narrow(f"({text})", dtype)
 
 
-def _fma(args: list[str], dtype: DType) -> str:
+def _fma(args: list[str], raw: list[str], dtype: DType) -> str:
     if dtype.name == "f32":
         return f"__builtin_fmaf({', '.join(args)})"
-    return f"fma_odd({', '.join(args)})"  # rounded to odd, so that the format's own rounding is the only one
+    if dtype.name == "f16":
+        return f"__builtin_fmaf16({', '.join(raw)})"
+    # rounded to odd first, so that the format's own rounding is the only one
+    return narrow(f"fma_odd({', '.join(args)})", dtype)
 
 
 def _integer_expression(op: Op, args: list[str], dtype: DType) -> str:
@@ -110,7 +115,7 @@ def _integer_expression(op: Op, args: list[str], dtype: DType) -> str:
         return f"{calls[name]}<{kind}>({args[0]}, {args[1]})"
     shift = "<<" if name == "shl" else ">>"
     left = f"({unsigned}){args[0]}" if name == "shl" else args[0]
-    return f"({kind})({left} {shift} {args[1]})"
+    return f"({kind})({left} {shift} ({args[1]} & {dtype.bits - 1}))"
 
 
 def _cast(x: str, source: DType, target: DType, rounding: str, saturate: bool) -> str:

@@ -129,7 +129,7 @@ def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name
     with lw.body.each(count):
         condition = _condition(lw, window, layout, tile.shape, "i")
         pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
-        lw.body.line(f"{name}.set(i, load_if({condition}, {pointer}, {fill}));")
+        lw.body.line(f"{name}.set(i, load_if<{ctype(tile.dtype)}>({condition}, {pointer}, {fill}));")
 
 
 def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str, run: int) -> None:

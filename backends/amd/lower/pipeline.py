@@ -298,4 +298,4 @@ def _direct_count(lw: Lowering, load: StagedLoad) -> int:
 def _is_zero_fill(op: Op, lw: Lowering, fill: Value) -> str:
     """Direct loads put zeros where they read outside."""
     name = lw.name(fill)
-    return "true" if name in ("0", "0x0.0p+0f") or name.endswith("(0x0.0p+0f)") else "false"
+    return "true" if name in ("0", "0L", "0x0.0p+0f") or name.endswith(("(0x0.0p+0f)", ")0")) else "false"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from warpwave.tiles.dtypes import DType
+from warpwave.tiles.reference.contract import narrow
 
 CTYPES = {
     "f32": "float",
@@ -65,14 +68,17 @@ def literal(value: bool | int | float, dtype: DType) -> str:
     if dtype.is_int:
         suffix = "L" if dtype.bits == 64 else ""
         return f"({int(value) + 1}{suffix} - 1)" if value == dtype.min and dtype.bits >= 32 else f"{int(value)}{suffix}"
-    return _float_literal(float(value), dtype)
+    return _float_literal(float(narrow(np.asarray(value, np.float64), dtype)), dtype)
 
 
 def _float_literal(value: float, dtype: DType) -> str:
+    """A value of the format; fp8 has no arithmetic in C and is written as its code."""
+    if dtype.is_fp8:
+        return f"({ctype(dtype)}){np.asarray(value).astype(dtype.numpy).view(np.uint8)}"
     if value != value:
         text = '__builtin_nanf("")'
     elif value in (float("inf"), float("-inf")):
         text = ("-" if value < 0 else "") + "__builtin_inff()"
     else:
         text = f"{value.hex()}f"
-    return text if dtype.name == "f32" else f"to<{ctype(dtype)}>({text})"
+    return text if dtype.name == "f32" else f"({ctype(dtype)})({text})"
