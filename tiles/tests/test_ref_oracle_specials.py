@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warpwave as ww
-from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e5m2, i8, i32
+from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, i8, i32
 from warpwave.tiles.ir import OPS
 from warpwave.tiles.ir.opdefs import TERMINATORS
 from warpwave.tiles.reference import contract, functions, interpreter, oracle, shapes
@@ -63,6 +63,7 @@ STEPS = {
     "select": lambda x: ww.where(x >= 0.3, x, -x),
     "not equal": lambda x: ww.where(x != 1.0, x, 7.0),
     "fp8": lambda x: ww.cast(ww.cast(x, fp8e4m3, saturate=False), x.dtype),
+    "fnuz": lambda x: ww.cast(ww.cast(x, fp8e4m3fnuz), x.dtype),
     "fp8 up": lambda x: ww.cast(ww.cast(x, fp8e5m2, rounding="rtp"), x.dtype),
     "f16": lambda x: ww.cast(ww.cast(x, f16, rounding="rtz"), x.dtype),
     "int": lambda x: ww.cast(ww.cast(x, i32) + 1, x.dtype),
@@ -140,3 +141,4 @@ def test_the_sign_of_zero_decides_infinities():
         check_program(dtype, ["log", "rcp", "inverse"], x, 0, "nearest")
         check_program(dtype, ["tanh", "inverse"], x, 0, "nearest")
         check_program(dtype, ["unsure", "fp8", "inverse"], [1e-6, -1e-6, 0.001], 0, "nearest")
+        check_program(dtype, ["fnuz", "inverse"], [-1e-6, -0.0, 0.0, 1e-6], 0, "nearest")
