@@ -38,6 +38,15 @@ def capture(function: types.FunctionType, params: Mapping[str, Type | None], con
 
     `params` gives the type of each run-time parameter in order, None for an optional tensor that is absent.
     """
+    captured = trace(function, params, constants)
+    verify(captured.kernel)
+    canonicalise(captured.kernel)
+    verify(captured.kernel)
+    return captured
+
+
+def trace(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:
+    """The kernel's IR as its Python code made it."""
     source = parse(function)
     arguments = {n: Value(t, n) for n, t in params.items() if t is not None}
     body = Block(list(arguments.values()))
@@ -55,9 +64,6 @@ def capture(function: types.FunctionType, params: Mapping[str, Type | None], con
             f"kernel {function.__name__} returns a value", loc=loc, hint="a kernel writes its results with ww.store"
         )
     kernel = Kernel(function.__name__, list(arguments), dict(constants), body, loc)
-    verify(kernel)
-    canonicalise(kernel)
-    verify(kernel)
     return Captured(kernel, tuple(interpreter.dependencies.all()))
 
 
