@@ -39,6 +39,13 @@ def _note_joined(ip: Interpreter, merger: Merger, memo: dict[int, Any]) -> None:
                     ip.joined.add(container)
 
 
+def _bind(snapshot: Snapshot, slot: Slot, value: Any) -> None:
+    """Give a variable the value that came out of run-time control flow, and a fresh value the variable's name."""
+    if isinstance(value, Tile) and isinstance(slot.key, str):
+        value.value.name = value.value.name or slot.key
+    snapshot.assign(slot, value)
+
+
 # -- branches -----------------------------------------------------------------------------------------
 
 
@@ -66,7 +73,7 @@ def run_if(ip: Interpreter, condition: Tile, then: Callable[[], Any], other: Cal
     leaves = [Tile(v) for v in results]
     memo: dict[int, Any] = {}
     for slot, shape in shapes.items():
-        snapshot.assign(slot, rebuild(shape, leaves, memo))
+        _bind(snapshot, slot, rebuild(shape, leaves, memo))
     for slot, poison in poisons.items():
         snapshot.assign(slot, poison)
     result = rebuild(result_shape, leaves, memo)
@@ -167,10 +174,7 @@ class _Carry:
         memo: dict[int, Any] = {}
         leaves = [Tile(v) for v in values]
         for slot, shape in self.shapes.items():
-            value = rebuild(shape, leaves, memo)
-            if isinstance(value, Tile) and isinstance(slot.key, str):
-                value.value.name = value.value.name or slot.key
-            snapshot.assign(slot, value)
+            _bind(snapshot, slot, rebuild(shape, leaves, memo))
         _note_joined(ip, self.merger, memo)
 
     def inits(self) -> list[Value]:
@@ -250,7 +254,7 @@ def _run_loop(
     results = [Tile(v) for v in emit(carry, blocks)]
     memo: dict[int, Any] = {}
     for slot, shape in carry.shapes.items():
-        snapshot.assign(slot, rebuild(shape, results, memo))
+        _bind(snapshot, slot, rebuild(shape, results, memo))
     _poison_locals(snapshot, plan, carry, finals, counter)
     _note_joined(ip, carry.merger, memo)
 
