@@ -220,7 +220,12 @@ def accumulator_layout(shape: tuple[int, int], waves: int, over: tuple[int, int]
     column = [i % 4 + (i // 4) * (4 * WAVE // size) for i in range(per_block)]
     items = tuple((m * size, n * size + c) for m in range(rows) for n in range(cols) for c in column)
     digits = ((wm, (rows * size, 0)), (wn, (0, cols * size)), (waves // (wm * wn), (0, 0)))
-    return Layout(lanes, digits, items, per_block)
+    return Layout(lanes, _real_digits(digits), items, per_block)
+
+
+def _real_digits(digits: tuple[tuple[int, Coord], ...]) -> tuple[tuple[int, Coord], ...]:
+    """Without the parts of digits that are always 0, so that equal maps are equal layouts."""
+    return tuple((n, part if n > 1 else (0,) * len(part)) for n, part in digits)
 
 
 def operand_layout(shape: Coord, accumulator: Layout, mfma: Mfma) -> Layout:
@@ -264,7 +269,7 @@ def blocked_layout(shape: Sequence[int], waves: int, vector: int) -> Layout:
     )
     step_r, step_c = down * waves_down, across * vector * waves_across
     items = tuple((r, c + v) for r in range(0, rows, step_r) for c in range(0, cols, step_c) for v in range(vector))
-    return Layout(tuple(lanes), digits, items, vector)
+    return Layout(tuple(lanes), _real_digits(digits), items, vector)
 
 
 def _ceil_power_of_two(x: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpwave.backends.amd.arch import Mfma, Target
+from warpwave.backends.amd.split_depth import WANTED_STAGES
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op, Value, walk
 from warpwave.tiles.types import TileType
@@ -44,7 +45,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         raise UnsupportedError(
             f"unknown option {unknown[0]!r} for {target.name}", loc=kernel.loc, hint=f"options are {', '.join(OPTIONS)}"
         )
-    plan = Plan(0, options.get("stages") or 2)
+    plan = Plan(0, options.get("stages") or WANTED_STAGES)
     plan.waves = _choose_waves(kernel, options, plan)
     for op in walk(kernel.body):
         if op.name == "mma":

@@ -22,7 +22,8 @@ _METADATA = {
 def read_resources(asm: str, target: Target) -> Mapping[str, Any]:
     """Registers, spills, scratch, shared memory and occupancy of the one kernel in `asm`.
 
-    `vgprs` counts architectural registers only; `waves_per_simd` follows from all registers.
+    `vgprs` counts architectural registers only; `waves_per_simd` follows from all registers. `spills` are of
+    vector registers, to scratch memory; `sgpr_spills` go to lanes of vector registers.
     """
     found = {name: int(match.group(1)) for name, p in _METADATA.items() if (match := re.search(p, asm))}
     total = found["vgprs"]
@@ -31,7 +32,8 @@ def read_resources(asm: str, target: Target) -> Mapping[str, Any]:
         "vgprs": total - agprs,
         "agprs": agprs,
         "sgprs": found["sgprs"],
-        "spills": found["vgpr_spills"] + found["sgpr_spills"],
+        "spills": found["vgpr_spills"],
+        "sgpr_spills": found["sgpr_spills"],
         "scratch_bytes": found["scratch_bytes"],
         "shared_bytes": found["shared_bytes"],
         "waves_per_simd": target.waves_per_simd(total),

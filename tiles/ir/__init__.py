@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from warpwave.tiles.ir.builder import Builder
+from warpwave.tiles.ir.clone import clone
 from warpwave.tiles.ir.core import Block, Kernel, Op, Value, walk
 from warpwave.tiles.ir.opdefs import OPS, OpDef
 from warpwave.tiles.ir.printer import print_kernel

@@ -7,7 +7,8 @@ no entry. Every function is exact where its argument is 0 or infinite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,17 +16,19 @@ class Allowance:
     """Largest error in ulps of the f32 result, plus `argument_ulps` in ulps of the f32 argument.
 
     The latter is for x * Phi(x), where the usual formulas compute 1 + erf or 1 + tanh, which cancels for
-    negative x. `floor` is a lower bound that no implementation may cross.
+    negative x. `floor` is a lower bound that no implementation may cross. With `flushes`, a result below the
+    smallest normal f32 may be 0 instead: v_exp_f32 does so, and scaling around it costs four instructions.
     """
 
     ulps: float
     argument_ulps: float = 0.0
     floor: float = float("-inf")
+    flushes: bool = False
 
 
 ACCURACY: dict[str, Allowance] = {
     "exp": Allowance(2, floor=0.0),
-    "exp2": Allowance(2, floor=0.0),
+    "exp2": Allowance(2, floor=0.0, flushes=True),
     "log": Allowance(2),
     "log2": Allowance(2),
     "rsqrt": Allowance(2),
@@ -38,9 +41,24 @@ ACCURACY: dict[str, Allowance] = {
     "silu": Allowance(4),
 }
 
-# Each addition inside a sum or a matrix product may lose this many units of roundoff of its format: 2 because
-# some matrix units truncate or round down (arXiv 2511.10909).
-ADDITION_ROUNDOFFS = 2.0
 
-# Relative error of an operand of a matrix product with precision="tf32": 10 fraction bits, truncated or rounded.
-TF32_ERROR = 2.0**-10
+@dataclass(frozen=True)
+class Numerics:
+    """What the results of one target may lose; the default is the contract that holds for all.
+
+    Each addition inside a sum or a matrix product may lose `addition_roundoffs` units of roundoff of f32: 2,
+    because matrix units may truncate (round-down groups, truncated aligned terms: arXiv 2511.10909). A target
+    that accumulates products of a format in fewer bits says what an addition loses, relative to the largest
+    term, in `product_losses` by dtype name. If it aligns subnormal operands of a format as if they had the
+    smallest normal's exponent, `unnormalised` names the format. `tf32_error` is the relative error of an operand
+    with precision="tf32": 10 fraction bits, truncated or rounded.
+    """
+
+    functions: Mapping[str, Allowance] = field(default_factory=lambda: ACCURACY)
+    addition_roundoffs: float = 2.0
+    product_losses: Mapping[str, float] = field(default_factory=dict)
+    unnormalised: frozenset[str] = frozenset()
+    tf32_error: float = 2.0**-10
+
+
+CONTRACT = Numerics()

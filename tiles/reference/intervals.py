@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpwave.tiles.dtypes import DType, f32
-from warpwave.tiles.reference.accuracy import ACCURACY
+from warpwave.tiles.reference.accuracy import Allowance
 from warpwave.tiles.reference.bounded import Bounded, any_of, certain, settle
 from warpwave.tiles.reference.formats import add_to_odd, format_of, spacing_exponent
 from warpwave.tiles.reference.functions import COMPARE, EXACT, FLOAT, TRANSCENDENTAL, extreme
@@ -22,10 +22,10 @@ VALLEYS = {"gelu": -0.751791524693564, "gelu_tanh": -0.752461422199866, "silu": 
 DECREASING = ("neg", "rsqrt", "rcp")
 
 
-def elementwise(name: str, dtype: DType, operands: Sequence[Bounded]) -> Bounded:
-    """A float function of operands of `dtype`, within the contract's allowance and rounded to `dtype`."""
+def elementwise(name: str, dtype: DType, operands: Sequence[Bounded], allowed: Mapping[str, Allowance]) -> Bounded:
+    """A float function of operands of `dtype`, within its allowance and rounded to `dtype`."""
     if name in TRANSCENDENTAL:
-        return _transcendental(name, operands[0]).rounded(dtype)
+        return _transcendental(name, operands[0], allowed[name]).rounded(dtype)
     value = np.asarray(EXACT[name](*(x.value for x in operands)))
     if all(x.exact for x in operands):
         return certain(value).rounded(dtype)
@@ -110,13 +110,16 @@ _LIMITS: dict[str, Callable[..., Limits]] = {
 # -- functions with an allowance ----------------------------------------------------------------------
 
 
-def _transcendental(name: str, x: Bounded) -> Bounded:
+SMALLEST_NORMAL = 2.0 ** format_of(f32).min_exponent
+
+
+def _transcendental(name: str, x: Bounded, allowance: Allowance) -> Bounded:
     value = FLOAT[name](x.value)
-    at_low, at_high = _evaluated(name, x.low), _evaluated(name, x.high)
+    at_low, at_high = _evaluated(name, x.low, allowance), _evaluated(name, x.high, allowance)
     low, high = (at_high[0], at_low[1]) if name in DECREASING else (at_low[0], at_high[1])
     if name in VALLEYS:
         low, high = np.minimum(at_low[0], at_high[0]), np.maximum(at_low[1], at_high[1])
-        bottom = _evaluated(name, np.asarray(VALLEYS[name]))[0]
+        bottom = _evaluated(name, np.asarray(VALLEYS[name]), allowance)[0]
         low = np.where((x.low < VALLEYS[name]) & (x.high > VALLEYS[name]), bottom, low)
     if name in ("rcp", "rsqrt"):
         straddles = x.unsure & (x.low <= 0) & (x.high >= 0)
@@ -126,12 +129,14 @@ def _transcendental(name: str, x: Bounded) -> Bounded:
     return settle(np.where(nan, np.nan, value), low, high, lost)
 
 
-def _evaluated(name: str, x: Array) -> Limits:
-    """Least and greatest result that the contract allows at `x`."""
-    allowance, result = ACCURACY[name], FLOAT[name](x)
+def _evaluated(name: str, x: Array, allowance: Allowance) -> Limits:
+    """Least and greatest result that is allowed at `x`."""
+    result = FLOAT[name](x)
     error = allowance.ulps * _ulp(result) + allowance.argument_ulps * _ulp(x)
     error = np.where((x == 0) | np.isinf(x) | np.isinf(result), 0.0, error + np.abs(result) * 2.0**-50)
     low, high = np.maximum(result - error, allowance.floor), result + error
+    if allowance.flushes:
+        low = np.where(np.abs(low) < SMALLEST_NORMAL, np.minimum(low, 0.0), low)
     return np.where(error == 0, result, low), np.where(error == 0, result, high)  # keeps -0
 
 

@@ -227,22 +227,11 @@ template <class T> DEVICE T floor_mod(T a, T b) {
   return r != 0 && (r < 0) != (d < 0) ? r + d : r;
 }
 
-DEVICE float pick_zero(float a, float b, bool positive) {
-  return (bits<u32>(a) >> 31 != 0) != positive ? a : b;
-}
-DEVICE float maximum(float a, float b) {
-  float r = a == b ? pick_zero(a, b, true) : a > b ? a : b;
-  return a != a ? a : b != b ? b : r;
-}
-DEVICE float minimum(float a, float b) {
-  float r = a == b ? pick_zero(a, b, false) : a < b ? a : b;
-  return a != a ? a : b != b ? b : r;
-}
-DEVICE float maximum_number(float a, float b) { return a != a ? b : b != b ? a : maximum(a, b); }
-DEVICE float minimum_number(float a, float b) { return a != a ? b : b != b ? a : minimum(a, b); }
-// For reductions that ignore NaN: v_max_f32 and v_min_f32 do, and the sign of a zero does not matter to a sum.
-DEVICE float fast_max(float a, float b) { return __builtin_fmaxf(a, b); }
-DEVICE float fast_min(float a, float b) { return __builtin_fminf(a, b); }
+// IEEE 754-2019 maximum and minimum (NaN propagates, -0 < +0), and the forms that ignore one NaN.
+DEVICE float maximum(float a, float b) { return __builtin_elementwise_maximum(a, b); }
+DEVICE float minimum(float a, float b) { return __builtin_elementwise_minimum(a, b); }
+DEVICE float maximum_number(float a, float b) { return __builtin_elementwise_maximumnum(a, b); }
+DEVICE float minimum_number(float a, float b) { return __builtin_elementwise_minimumnum(a, b); }
 
 template <class T> DEVICE T larger(T a, T b) { return a > b ? a : b; }
 template <class T> DEVICE T smaller(T a, T b) { return a < b ? a : b; }
@@ -250,7 +239,8 @@ template <class T> DEVICE T smaller(T a, T b) { return a < b ? a : b; }
 // -- functions (accuracy: tiles/reference/accuracy.py) ---------------------------------------------------
 
 DEVICE float exp_(float x) { return __builtin_expf(x); }
-DEVICE float exp2_(float x) { return __builtin_exp2f(x); }
+// v_exp_f32 gives 0 instead of a subnormal result, which the contract allows.
+DEVICE float exp2_(float x) { return __builtin_amdgcn_exp2f(x); }
 DEVICE float log_(float x) { return __builtin_logf(x); }
 DEVICE float log2_(float x) { return __builtin_log2f(x); }
 DEVICE float sqrt_(float x) { return __builtin_sqrtf(x); }
@@ -261,7 +251,12 @@ DEVICE float sigmoid_(float x) {
   float e = __builtin_expf(-__builtin_fabsf(x)), r = 1.0f / (1.0f + e);
   return x < 0.0f ? e * r : x != x ? x : r;
 }
-DEVICE float silu_(float x) { return x * sigmoid_(x); }
+// x e^x / (1 + e^x). Far left e^x would be subnormal or 0 where x e^x is not yet: there e^(x + 64), then e^-64.
+DEVICE float silu_(float x) {
+  bool far = x < -64.0f;
+  float e = __builtin_expf((far ? 64.0f : 0.0f) - __builtin_fabsf(x)), r = far ? 0x1.969d48p-93f : 1.0f / (1.0f + e);
+  return x < 0.0f ? x * e * r : x * r;
+}
 
 template <int N> DEVICE float polynomial(const float (&c)[N], float t) {
   float r = c[N - 1];
@@ -454,3 +449,21 @@ DEVICE void load_to_lds(__amdgpu_buffer_rsrc_t from, u8 *to, int offset) {
 
 // Until at most N vector memory operations of this wave are outstanding.
 template <int N> DEVICE void wait_vector_memory() { asm volatile("s_waitcnt vmcnt(%0)" ::"n"(N) : "memory"); }
+
+// The value, in a vector register that the optimiser does not know the origin of.
+DEVICE int in_register(int x) {
+  asm("" : "+v"(x));
+  return x;
+}
+
+DEVICE u32 lds_address(const u8 *p) { return (u32)(u64)(const __attribute__((address_space(3))) u8 *)p; }
+
+// ds_read_b64_tr_b16: of each 16 lanes, lane l reads four columns of row l / 4 and gets column l of four rows.
+// The result is there after the next wait for LDS that names it.
+DEVICE vec<short, 4> read_transposed(u32 address, int offset) {
+  vec<short, 4> x;
+#if defined(__gfx950__)
+  asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2" : "=v"(x) : "v"(address), "i"(offset) : "memory");
+#endif
+  return x;
+}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from warpwave.backends.amd.arch import WAVE, Target
@@ -43,7 +44,9 @@ class Lowering:
         self.checks: list[Op] = []
         self.scratch_bytes = 0
         self.shared_bytes = 0
+        self.peak_shared_bytes = 0
         self.shared: dict[Value, SharedTile] = {}
+        self._lane_addresses: dict[tuple[str, int], str] = {}
         self.unseen_writes: set[str] = set()
         self.unfinished_reads = False
         self._coordinates: dict[Layout, Coordinates] = {}
@@ -128,6 +131,20 @@ class Lowering:
             stride *= count
         return digits
 
+    def lane_addresses(self, text: str, count: int) -> str:
+        """The name of `count` byte offsets of this lane, computed once; READ in `text` is the index.
+
+        They are hidden from the optimiser, which would otherwise compute them again at each use instead of
+        keeping them in registers and putting the rest into the instruction's offset.
+        """
+        key = (text, count)
+        if key not in self._lane_addresses:
+            name = self.fresh("lane_at")
+            self._lane_addresses[key] = name
+            self.prologue.line(f"int {name}[{count}];")
+            self.prologue.line(f"EACH(i, {count}) {name}[i] = in_register({text.replace('READ', 'i')});")
+        return self._lane_addresses[key]
+
     def primary(self, layout: Layout) -> str:
         """Condition that this lane holds the first copy of its elements; "true" if there are no copies."""
         terms = [f"(lane & {layout.lane_copies}) == 0"] if layout.lane_copies else []
@@ -145,7 +162,16 @@ class Lowering:
         """Reserve shared memory; returns its byte offset, aligned for every access."""
         offset = self.shared_bytes
         self.shared_bytes += -(-nbytes // 128) * 128
+        self.peak_shared_bytes = max(self.peak_shared_bytes, self.shared_bytes)
         return offset
+
+    @contextmanager
+    def shared_scope(self) -> Iterator[None]:
+        """What is reserved inside is free afterwards; the next write there is ordered after its reads."""
+        before = self.shared_bytes
+        yield
+        self.shared_bytes = before
+        self.unfinished_reads = True
 
     def barrier(self) -> None:
         """All waves meet; what was written to shared memory is visible, what was read may be overwritten."""
@@ -178,22 +204,38 @@ class Lowering:
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile in shared memory: C expression of its byte offset, row pitch in bytes, and xor masks per row bit."""
+    """A tile in shared memory: where, row pitch in bytes, and xor masks per row bit.
 
-    offset: str
+    `base` is the byte offset of the tile, or of the ring that it is a stage of; `shift` is a C expression of
+    the bytes from there to the tile.
+    """
+
+    base: int
     pitch: int
     masks: tuple[int, ...]
     dtype: DType
     shape: tuple[int, ...]
+    shift: str = "0"
+
+    @property
+    def region(self) -> str:
+        """What accesses are ordered by: all stages and windows of one reservation."""
+        return str(self.base)
+
+    @property
+    def offset(self) -> str:
+        """C expression of the tile's byte offset."""
+        return f"{self.base} + {self.shift}"
 
     def address(self, row: str, col: str) -> str:
         """C expression of an element's byte offset in shared memory."""
-        size = self.dtype.nbytes
-        linear = f"{row} * {self.pitch} + {col} * {size}"
-        if not any(self.masks):
-            return f"{self.offset} + {linear}"
+        return f"{self.offset} + {self.within(row, col)}"
+
+    def within(self, row: str, col: str) -> str:
+        """C expression of an element's byte offset in the tile."""
+        linear = f"({row} * {self.pitch} + {col} * {self.dtype.nbytes})"
         terms = [f"(({row} >> {bit} & 1) * {mask})" for bit, mask in enumerate(self.masks) if mask]
-        return f"{self.offset} + (({linear}) ^ ({' ^ '.join(terms)}))"
+        return f"({linear} ^ ({' ^ '.join(terms)}))" if terms else linear
 
 
 def vector_width(dtype: DType, layout: Layout) -> int:

@@ -22,6 +22,8 @@ from warpwave.tiles.ir import Op, Value
 
 BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+# On whole vectors of f32: the compiler makes v_pk_add, v_pk_mul and v_pk_fma of them.
+PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "__builtin_elementwise_fma({}, {}, {})"}
 FUNCTIONS = "exp exp2 log log2 sqrt rsqrt rcp tanh sigmoid erf gelu gelu_tanh silu".split()
 ROUND = {
     "floor": "__builtin_floorf",
@@ -63,6 +65,8 @@ def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> 
     name = op.name
     if name == "isnan":
         return f"({args[0]} != {args[0]})"
+    if name in ("neg", "abs") and dtype.name == "f32":  # the sign bit alone; becomes an operand's modifier
+        return f"(-{raw[0]})" if name == "neg" else f"__builtin_fabsf({raw[0]})"
     if name in ("neg", "abs"):  # exact on the bits of every format
         sign = 1 << (dtype.bits - 1)
         unsigned = "u32" if dtype.bits == 32 else "u16"
@@ -146,6 +150,10 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
     layout = lw.layout(result)
     args = [convert(lw, v, layout) for v in op.operands]
     name = lw.declare(result)
+    if op.name in PACKED and result.tile.dtype.name == "f32" and layout.width > 1:
+        with lw.body.each(len(layout.items) // layout.width):
+            lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*(f'{a}.v[i]' for a in args))};")
+        return
     with lw.body.each(len(layout.items)):
         lw.body.line(f"{name}.set(i, {expression(op, [f'{a}.get(i)' for a in args])});")
 

@@ -11,9 +11,11 @@ from warpwave.backends.amd.assign import TIED, assign_layouts
 from warpwave.backends.amd.lower import control, elementwise, memory, mma, reduce, shared
 from warpwave.backends.amd.lower.context import Lowering
 from warpwave.backends.amd.lower.writer import ctype
+from warpwave.backends.amd.lower.pipeline import DIRECT
 from warpwave.backends.amd.plan import Plan, make_plan
+from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import ResourceError
-from warpwave.tiles.ir import Kernel, Op
+from warpwave.tiles.ir import Kernel, Op, clone
 from warpwave.tiles.types import TensorType
 
 MAX_GRID_RANK = 4
@@ -58,6 +60,9 @@ def lower_op(lw: Lowering, op: Op) -> None:
     """Emit one op."""
     if op.name == "grid":
         _lower_grid(lw, op)
+    elif op.regions:
+        with lw.shared_scope():
+            LOWER[op.name](lw, op)
     else:
         LOWER[op.name](lw, op)
 
@@ -83,6 +88,9 @@ class Lowered:
 
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
     """The whole kernel as HIP C++ for one target."""
+    kernel = clone(kernel)
+    if not options.get("stages") and DIRECT in target.direct_to_lds_widths:
+        split_depth(kernel, target)
     plan = make_plan(kernel, target, options)
     lw = Lowering(kernel, target, plan, assign_layouts(kernel, plan))
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
@@ -92,7 +100,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     for op in kernel.body.ops:
         if op.name != "check" or op not in before_grid:  # launch conditions are the host's
             lower_op(lw, op)
-    shared_bytes = lw.shared_bytes + lw.scratch_bytes
+    shared_bytes = lw.peak_shared_bytes + lw.scratch_bytes
     if shared_bytes > target.lds_bytes:
         raise _too_much_shared(lw, shared_bytes)
     return Lowered(_text(lw, shared_bytes), plan, shared_bytes, tuple(lw.checks))
@@ -119,7 +127,7 @@ def _text(lw: Lowering, shared_bytes: int) -> str:
         f"KERNEL({lw.plan.threads}, 1)",
         f"void {kernel.name}({', '.join(parameters)}) {{",
         f"  SHARED __attribute__((aligned(128))) static u8 lds[{max(shared_bytes, 16)}];",
-        f"  u8 *const scratch = lds + {lw.shared_bytes};",
+        f"  u8 *const scratch = lds + {lw.peak_shared_bytes};",
         "  const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread & 63;",
         "  const int wave = __builtin_amdgcn_readfirstlane(thread >> 6);",
         "  const int block_id = __builtin_amdgcn_workgroup_id_x();",

@@ -24,14 +24,20 @@ class Window:
     element: str
     valid: str
     wide: str
+    strides: tuple[str, ...]
 
     def inside(self, axis: int, coordinate: str) -> str:
         """Whether a coordinate within the tile is inside the tensor; negative origins wrap to large ones."""
         return f"((u32){self.origins[axis]} + (u32){coordinate} < (u32){self.tensor}.extents[{self.axes[axis]}])"
 
+    def holds(self, axis: int, extent: int) -> str:
+        """Whether a whole tile extent is inside the tensor."""
+        origin = self.origins[axis]
+        return f"{origin} >= 0 && (u32){origin} + {extent}u <= (u32){self.tensor}.extents[{self.axes[axis]}]"
+
     def stride(self, axis: int) -> str:
         """Elements from one coordinate to the next."""
-        return f"{self.tensor}.strides[{self.axes[axis]}]"
+        return self.strides[axis]
 
 
 def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: TileType, op: Op) -> Window:
@@ -47,14 +53,21 @@ def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: Tile
             origin = f"{own}_{axis}"
             lw.body.line(f"const int {origin} = clip_coordinate({text} * {scale}L);")
             origins.append(origin)
-            terms.append(f"{origin} * {name}.strides[{axis}]")
+            terms.append(f"{origin} * {_stride(lw, tensor, axis)}")
         else:
             conditions.append(f"(u64)({text}) < (u64){name}.extents[{axis}]")
             terms.append(f"{text} * {name}.strides[{axis}]")
     lw.body.line(f"const bool {own}_valid = {' && '.join(conditions) or 'true'};")
     dtype = tensor.tensor.dtype
     lw.body.line(f"const long {own}_element = {own}_valid ? {' + '.join(terms) or '0L'} : 0L;")
-    return Window(name, dtype, tuple(axes), tuple(origins), f"{own}_element", f"{own}_valid", lw.wide(tensor))
+    strides = tuple(_stride(lw, tensor, axis) for axis in axes)
+    return Window(name, dtype, tuple(axes), tuple(origins), f"{own}_element", f"{own}_valid", lw.wide(tensor), strides)
+
+
+def _stride(lw: Lowering, tensor: Value, axis: int) -> str:
+    """Elements from one coordinate to the next; 1 along the rows of a tensor with wide rows."""
+    stride = f"{lw.name(tensor)}.strides[{axis}]"
+    return f"({lw.wide(tensor)} ? 1L : {stride})" if axis == tensor.tensor.rank - 1 else stride
 
 
 def run_length(layout: Layout, dtype: DType) -> int:

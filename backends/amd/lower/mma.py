@@ -16,7 +16,7 @@ from warpwave.backends.amd.lower.convert import convert
 from warpwave.backends.amd.lower.shared import to_shared
 from warpwave.backends.amd.lower.writer import ctype
 from warpwave.tiles.dtypes import DType
-from warpwave.tiles.ir import Op
+from warpwave.tiles.ir import Op, Value
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,17 @@ def lower_mma(lw: Lowering, op: Op) -> None:
     b_shared = lw.shared.get(b) or to_shared(lw, b)
     for shared in (a_shared, b_shared):
         if shared is not None:
-            lw.before_shared_read(shared.offset)
+            lw.before_shared_read(shared.region)
     start = convert(lw, acc, layout)
     name = lw.declare(op.result)
     lw.body.line(f"{name} = {start};")
     rows = sorted({i[0] for i in layout.items})
     cols = sorted({i[1] // mfma.n * mfma.n for i in layout.items})
+    first = _Operand("a", a, order, rows, depth, not op.attrs["transpose_a"])
+    second = _Operand("b", b, order, cols, depth, bool(op.attrs["transpose_b"]))
     with lw.body.each(len(order.items), "s"):
-        _fragments(lw, op, "a", rows, order, a_shared, lw.names.get(a, ""), depth)
-        _fragments(lw, op, "b", cols, order, b_shared, "", depth)
+        _fragments(lw, op, first, a_shared)
+        _fragments(lw, op, second, b_shared)
         with lw.body.each(len(rows), "m"), lw.body.each(len(cols), "n"):
             lw.body.line(f"{name}.v[m * {len(cols)} + n] = {_call(op, mfma, name, len(cols))};")
 
@@ -113,61 +115,130 @@ def _call(op: Op, mfma: Mfma, name: str, cols: int) -> str:
     return f"{mfma.builtin}({first}, {second}, {value}, 0, 0, 0)"
 
 
-def _fragments(
-    lw: Lowering,
-    op: Op,
-    which: str,
-    places: list[int],
-    order: KOrder,
-    shared: SharedTile | None,
-    registers: str,
-    depth: int,
-) -> None:
-    """Declare and fill the fragments of one operand for step s: one for each block of rows (a) or columns (b)."""
-    mfma, layout = lw.plan.mmas[op].mfma, lw.layout(op.result)
-    value = op.operands[1 if which == "a" else 2]
-    dtype, per_lane = value.tile.dtype, len(order.items[0])
-    kind = ctype(dtype)
-    lw.body.line(f"vec<{kind}, {per_lane}> {which}[{len(places)}];")
-    element = (lambda e: f"[{e}]") if per_lane > 1 else (lambda e: "")
-    if shared is None:
-        with lw.body.each(len(places)):
-            total = len(order.flat)
-            lw.body.line(
-                f"EACH(e, {per_lane}) {which}[i]{element('e')} = {registers}.get(i * {total} + s * {per_lane} + e);"
-            )
-            _mask_depth(lw, which, element, order, depth, per_lane, kind)
+@dataclass(frozen=True)
+class _Operand:
+    """One operand of a product as its fragments are read: which, from where, and in which order of k."""
+
+    which: str
+    value: Value
+    order: KOrder
+    places: list[int]
+    depth: int
+    depth_last: bool
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.tile.dtype
+
+    @property
+    def per_lane(self) -> int:
+        return len(self.order.items[0])
+
+    def item(self, e: str) -> str:
+        """C suffix of an element of a fragment; a fragment of one element is no vector."""
+        return f"[{e}]" if self.per_lane > 1 else ""
+
+
+def _fragments(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile | None) -> None:
+    """Declare and fill the fragments of one operand for step s, one for each block of rows (a) or columns (b)."""
+    kind = ctype(operand.dtype)
+    lw.body.line(f"vec<{kind}, {operand.per_lane}> {operand.which}[{len(operand.places)}];")
+    if shared is not None and not operand.depth_last and _can_read_transposed(lw, operand):
+        _read_transposed(lw, op, operand, shared)
+        with lw.body.each(len(operand.places)):
+            _mask_depth(lw, operand, kind)
         return
-    axis = 0 if which == "a" else 1
-    index = _index(lw, layout, mfma, axis)
-    depth_last = (not op.attrs["transpose_a"]) if which == "a" else bool(op.attrs["transpose_b"])
-    run = _run(order, dtype) if depth_last else 1
-    with lw.body.each(len(places)):
-        place = f"({index} + {lw.table(places)}[i])"
-        with lw.body.each(per_lane // run, "e"):
-            k = f"({order.lane} + {lw.table(order.flat)}[s * {per_lane} + e * {run}])"
-            address = shared.address(place, k) if depth_last else shared.address(k, place)
-            if run == 1:
-                lw.body.line(f"{which}[i]{element('e')} = *(const {kind} *)(lds + {address});")
-            else:
-                lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)(lds + {address});")
-                lw.body.line(f"EACH(q, {run}) {which}[i]{element(f'e * {run} + q')} = x[q];")
-        _mask_depth(lw, which, element, order, depth, per_lane, kind)
+    with lw.body.each(len(operand.places)):
+        if shared is None:
+            total = len(operand.order.flat)
+            source = f"{lw.names[operand.value]}.get(i * {total} + s * {operand.per_lane} + e)"
+            lw.body.line(f"EACH(e, {operand.per_lane}) {operand.which}[i]{operand.item('e')} = {source};")
+        else:
+            _read_rows(lw, op, operand, shared)
+        _mask_depth(lw, operand, kind)
 
 
-def _mask_depth(lw: Lowering, which: str, element: object, order: KOrder, depth: int, per_lane: int, kind: str) -> None:
+def _read_rows(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
+    """Elements that are neighbours in shared memory, or one by one where k runs across rows."""
+    kind, which = ctype(operand.dtype), operand.which
+    run = _run(operand.order, operand.dtype) if operand.depth_last else 1
+    reads = operand.per_lane // run
+    index = _index(lw, op, 0 if which == "a" else 1)
+    first = [step[e * run] for step in operand.order.items for e in range(reads)]
+    with lw.body.each(reads, "e"):
+        k = f"({operand.order.lane} + {lw.table(first)}[READ])"
+        if operand.depth_last and not any(shared.masks[lw.plan.mmas[op].mfma.m.bit_length() - 1 :]):
+            # Blocks are whole multiples of the swizzle's period, so the lane's part is the same for all of them.
+            lane = lw.lane_addresses(f"{shared.base} + {shared.within(f'({index})', k)}", len(first))
+            address = f"{shared.shift} + {lane}[s * {reads} + e] + {lw.table(operand.places)}[i] * {shared.pitch}"
+        else:
+            place = f"({index} + {lw.table(operand.places)}[i])"
+            at = (place, k) if operand.depth_last else (k, place)
+            address = shared.address(*at).replace("READ", f"s * {reads} + e")
+        if run == 1:
+            lw.body.line(f"{which}[i]{operand.item('e')} = *(const {kind} *)(lds + {address});")
+        else:
+            lw.body.line(f"const auto x = *(const vec<{kind}, {run}> *)(lds + {address});")
+            lw.body.line(f"EACH(q, {run}) {which}[i]{operand.item(f'e * {run} + q')} = x[q];")
+
+
+def _can_read_transposed(lw: Lowering, operand: _Operand) -> bool:
+    """Whether ds_read_b64_tr_b16 serves: 16-bit elements, and k in runs of four."""
+    fours = (
+        all(
+            step[i] % 4 == 0 and step[i + j] == step[i] + j
+            for step in operand.order.items
+            for i in range(0, len(step), 4)
+            for j in range(4)
+        )
+        if operand.per_lane % 4 == 0
+        else False
+    )
+    return operand.dtype.bits == 16 and fours and "ds_read_b64_tr_b16" in lw.target.lds
+
+
+def _read_transposed(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
+    """Four rows by sixteen columns at a time: each lane ends with four values of k in its column.
+
+    In a group of 16 lanes, lane l brings four columns of row l / 4, and receives column l (CDNA4 ISA, LDS
+    transpose loads). Written as assembly, because the compiler waits for all direct loads before such a read;
+    the wait that follows names every register that it makes ready.
+    """
+    size = lw.plan.mmas[op].mfma.m
+    reads = operand.per_lane // 4
+    axis = 0 if operand.which == "a" else 1
+    waves = [f"{d} * {p[axis]}" for d, p in lw.wave_digits(lw.layout(op.result).waves) if p[axis]]
+    column = " + ".join([f"((lane & {size - 1}) >> 4) * 16 + (lane & 3) * 4", *waves])
+    first = [step[4 * e] for step in operand.order.items for e in range(reads)]
+    row = f"({operand.order.lane} + ((lane & 15) >> 2) + {lw.table(first)}[READ])"
+    lane = lw.lane_addresses(f"{shared.base} + {shared.within(row, f'({column})')}", len(first))
+    count, raw = len(operand.places), f"{operand.which}_raw"
+    lw.body.line(f"vec<short, 4> {raw}[{count * reads}];")
+    with lw.body.each(reads, "e"), lw.body.each(count):
+        address = f"lds_address(lds) + {shared.shift} + {lane}[s * {reads} + e]"
+        offset = f"{lw.table(operand.places)}[i] * {operand.dtype.nbytes}"
+        lw.body.line(f"{raw}[i * {reads} + e] = read_transposed({address}, {offset});")
+    tied = ", ".join(f'"+v"({raw}[{i}])' for i in range(count * reads))
+    lw.body.line(f'asm volatile("s_waitcnt lgkmcnt(0)" : {tied} : : "memory");')
+    with lw.body.each(count), lw.body.each(reads, "e"):
+        lw.body.line(f"const auto x = bits<vec<{ctype(operand.dtype)}, 4>>({raw}[i * {reads} + e]);")
+        lw.body.line(f"EACH(q, 4) {operand.which}[i][e * 4 + q] = x[q];")
+
+
+def _mask_depth(lw: Lowering, operand: _Operand, kind: str) -> None:
     """Items beyond the depth of the product count as 0: what lies there may be anything."""
-    if max(order.flat) + order.lane_reach < depth:
+    order = operand.order
+    if max(order.flat) + order.lane_reach < operand.depth:
         return
-    target = f"{which}[i][e]" if per_lane > 1 else f"{which}[i]"
-    k = f"{order.lane} + {lw.table(order.flat)}[s * {per_lane} + e]"
-    lw.body.line(f"EACH(e, {per_lane}) if ({k} >= {depth}) {target} = zero<{kind}>();")
+    k = f"{order.lane} + {lw.table(order.flat)}[s * {operand.per_lane} + e]"
+    target = f"{operand.which}[i]{operand.item('e')}"
+    lw.body.line(f"EACH(e, {operand.per_lane}) if ({k} >= {operand.depth}) {target} = zero<{kind}>();")
 
 
-def _index(lw: Lowering, layout: Layout, mfma: Mfma, axis: int) -> str:
+def _index(lw: Lowering, op: Op, axis: int) -> str:
     """The row (axis 0) or column of the accumulator that this lane's operand item belongs to."""
-    terms = [f"(lane & {mfma.m - 1})"]
-    terms += [f"{digit} * {part[axis]}" for digit, part in lw.wave_digits(layout.waves) if part[axis]]
+    terms = [f"(lane & {lw.plan.mmas[op].mfma.m - 1})"]
+    terms += [f"{digit} * {part[axis]}" for digit, part in lw.wave_digits(lw.layout(op.result).waves) if part[axis]]
     return " + ".join(terms)
 
 

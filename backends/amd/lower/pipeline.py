@@ -8,6 +8,8 @@ wave interleaving: a stage is overwritten only after a barrier that follows its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from warpwave.backends.amd.layout import blocked_layout
@@ -19,6 +21,17 @@ from warpwave.tiles.ir import OPS, Block, Op, Value
 from warpwave.tiles.types import TileType
 
 DIRECT = 16  # bytes a lane of the widest direct load
+SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
+OUTSIDE = "0x7ffffff0"  # an offset that no buffer holds: reads zeros
+
+
+@dataclass(frozen=True)
+class Places:
+    """C arrays over a lane's direct loads: tile row, tile column, byte offset in the tensor."""
+
+    rows: str
+    cols: str
+    offsets: str
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,7 @@ class StagedLoad:
 
     def at(self, stage: str) -> SharedTile:
         """The shared tile of a stage (a C expression)."""
-        return replace(self.shared, offset=f"({self.shared.offset} + ({stage}) * {self.stage_bytes})")
+        return replace(self.shared, shift=f"({stage}) * {self.stage_bytes}")
 
 
 def staged_loads(body: Block) -> list[Op]:
@@ -66,10 +79,14 @@ def _feeding(body: Block, loads: list[Op]) -> list[Op]:
 
 
 def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
-    """As many stages as asked for, or as fit the LDS that is left."""
+    """As many stages as asked for, or as fit this workgroup's share of the LDS.
+
+    The share leaves room for workgroups that together give each SIMD two waves.
+    """
     wanted = op.attrs["stages"] or lw.plan.stages
     one = sum(load.attrs["type"].nbytes for load in loads)
-    fits = (lw.target.lds_bytes - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
+    share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (2 * lw.target.simds_per_cu))
+    fits = int(share - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
     return max(1, min(wanted, fits))
 
 
@@ -126,10 +143,6 @@ class _Loop:
         ahead = {load.op for load in self.ring}
         return Block(self.body.args, [op for op in self.body.ops if op not in ahead])
 
-    def _head(self, counter: str) -> str:
-        """Loop condition on iteration numbers, which count from 0 whatever start and step are."""
-        return f"for (int {counter} = 0; {counter} < trips; ++{counter})"
-
     def _coordinates_at(self, iteration: str) -> None:
         """Define the loop counter of an iteration, and what the loads' coordinates need of it."""
         lw, counter = self.lw, self.body.args[0]
@@ -146,7 +159,7 @@ class _Loop:
         name = lw.define(self.body.args[0], self.body.args[0].name)
         lw.body.line(f"const int {name} = {self.start} + {counter} * {self.step};")
         for load in self.ring:
-            lw.shared[load.op.result] = load.at(f"{counter} % {self.stages}")
+            lw.shared[load.op.result] = load.at("stage")
         lower_block(lw, self._rest())
         assign_all(lw, self.names, self.op.results, self.body.terminator.operands)
 
@@ -160,69 +173,101 @@ class _Loop:
         places = [self._direct_places(load) for load in self.ring]
         lw.enter_region()
         lw.barrier()  # the ring may lie where others still read
-        with lw.body.block("const auto ahead = [&](int iteration) LAMBDA", "};"):
+        with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
             self._coordinates_at("iteration")
             for load, place in zip(self.ring, places, strict=True):
                 self._direct_load(load, place)
-        with lw.body.block(f"for (int i = 0; i < {ahead}; ++i)"):
-            lw.body.line("if (i < trips) ahead(i);")
-        counter = lw.fresh("iteration")
-        with lw.body.block(self._head(counter)):
-            if ahead > 1:
-                waits = (
-                    f"if ({counter} + {ahead - 1} < trips) wait_vector_memory<{(ahead - 1) * instructions}>(); else "
-                )
-                lw.body.line(waits + "wait_vector_memory<0>();")
-            else:
-                lw.body.line("wait_vector_memory<0>();")
+        with lw.body.each(ahead):
+            lw.body.line("if (i < trips) ahead(i, i);")
+        counter, newer = lw.fresh("iteration"), ahead - 1
+        lw.body.line(f"int {counter} = 0;")
+        if self._is_small():
+            with self._whole_rounds(counter, ahead):
+                lw.body.line(f"wait_vector_memory<{newer * instructions}>();")
+                lw.barrier()
+                lw.body.line(f"ahead({counter} + {ahead}, (stage + {ahead}) % {self.stages});")
+                self._iteration(counter)
+        with self._remaining(counter):
+            lw.body.line(f"if ({counter} + {newer} < trips) wait_vector_memory<{newer * instructions}>();")
+            if newer:
+                lw.body.line("else wait_vector_memory<0>();")
             lw.barrier()
-            lw.body.line(f"if ({counter} + {ahead} < trips) ahead({counter} + {ahead});")
-            lw.unfinished_reads = True
+            lw.body.line(
+                f"if ({counter} + {ahead} < trips) ahead({counter} + {ahead}, (stage + {ahead}) % {self.stages});"
+            )
             self._iteration(counter)
+
+    def _is_small(self) -> bool:
+        """Whether the body may be repeated for each stage: then a stage's addresses are constants of the code."""
+        return len(self._rest().ops) <= SMALL_BODY
+
+    @contextmanager
+    def _whole_rounds(self, counter: str, ahead: int) -> Iterator[None]:
+        """Rounds through all stages in which every load ahead exists: no condition is left in them."""
+        lw = self.lw
+        condition = f"{counter} + {self.stages - 1 + ahead} < trips"
+        with lw.body.block(f"while ({condition})"), lw.body.each(self.stages, "stage"):
+            lw.unfinished_reads = True
+            yield
+            lw.enter_region()
+            lw.body.line(f"++{counter};")
+
+    @contextmanager
+    def _remaining(self, counter: str) -> Iterator[None]:
+        """One iteration at a time; the stage is computed."""
+        lw = self.lw
+        with lw.body.block(f"for (; {counter} < trips; ++{counter})"):
+            lw.body.line(f"const int stage = {counter} % {self.stages};")
+            lw.unfinished_reads = True
+            yield
             lw.enter_region()
 
-    def _direct_places(self, load: StagedLoad) -> tuple[str, str]:
-        """Declare, for each of a lane's direct loads, the row and column (in elements) that it fetches."""
+    def _direct_places(self, load: StagedLoad) -> Places:
+        """Declare what each of a lane's direct loads fetches: row, column, and byte offset in the tensor."""
         lw, shared = self.lw, load.shared
-        count = _direct_count(lw, load)
-        rows, cols = lw.fresh("row"), lw.fresh("col")
-        lw.body.line(f"int {rows}[{count}], {cols}[{count}];")
+        tile_rows, tile_cols = (1, *load.tile.shape)[-2:]
+        count, size = _direct_count(lw, load), shared.dtype.nbytes
+        places = Places(lw.fresh("row"), lw.fresh("col"), lw.fresh("offset"))
+        lw.body.line(f"int {places.rows}[{count}], {places.cols}[{count}], {places.offsets}[{count}];")
+        stride = f"{lw.name(load.op.operands[0])}.strides[{load.op.attrs['axes'][0]}]" if load.tile.rank == 2 else "0"
+        masks = [f"((row >> {b} & 1) * {m})" for b, m in enumerate(shared.masks) if m]
         with lw.body.each(count):
             lw.body.line(f"const int place = ((i * {lw.plan.waves} + wave) * 64 + lane) * {DIRECT};")
-            lw.body.line(f"{rows}[i] = place / {shared.pitch};")
-            masks = [f"(({rows}[i] >> {b} & 1) * {m})" for b, m in enumerate(shared.masks) if m]
+            lw.body.line(f"const int row = place / {shared.pitch};")
             unswizzled = f"(place ^ ({' ^ '.join(masks)}))" if masks else "place"
-            lw.body.line(f"{cols}[i] = {unswizzled} % {shared.pitch} / {shared.dtype.nbytes};")
-        return rows, cols
+            lw.body.line(f"const int col = {unswizzled} % {shared.pitch} / {size};")
+            lw.body.line(f"{places.rows}[i] = row, {places.cols}[i] = col;")
+            inside = f"row < {tile_rows} && col < {tile_cols}"
+            lw.body.line(f"{places.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} : {OUTSIDE};")
+        return places
 
-    def _direct_load(self, load: StagedLoad, place: tuple[str, str]) -> None:
-        """Issue one tile's loads into the stage of `iteration`; tensors with narrow rows go through registers."""
+    def _direct_load(self, load: StagedLoad, places: Places) -> None:
+        """Issue one tile's loads into `stage`; tensors with narrow rows go through registers."""
         lw = self.lw
         tensor, fill, *coords = load.op.operands
         window = open_window(lw, tensor, coords, load.tile, load.op)
-        rows, cols = place
-        tile_rows, tile_cols = (1, *load.tile.shape)[-2:]
-        target = load.at(f"iteration % {self.stages}")
-        total = _direct_bytes(load)
-        row_stride = window.stride(0) if load.tile.rank == 2 else "0L"
-        with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(self.op, lw, fill)})"):
-            lw.body.line(f"const auto rows_of = buffer({window.tensor}.at({window.element}));")
-            with lw.body.each(_direct_count(lw, load)):
-                inside = [window.valid, window.inside(load.tile.rank - 1, f"{cols}[i]")]
+        target = load.at("stage")
+        with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(lw, fill)})"):
+            lw.body.line(f"const auto source = buffer({window.tensor}.at({window.element}));")
+            whole = [window.valid, *(window.holds(axis, n) for axis, n in enumerate(load.tile.shape))]
+            with lw.body.block(f"if ({' && '.join(whole)})"):
+                self._issue(load, target, f"{places.offsets}[i]")
+            with lw.body.block("else"):
+                inside = [window.valid, window.inside(load.tile.rank - 1, f"{places.cols}[i]")]
                 if load.tile.rank == 2:
-                    inside.append(window.inside(0, f"{rows}[i]"))
-                inside += [f"{rows}[i] < {tile_rows}", f"{cols}[i] < {tile_cols}"]
-                lw.body.line(
-                    f"const int bytes = (int)({rows}[i] * {row_stride} + {cols}[i]) * {load.tile.dtype.nbytes};"
-                )
-                lw.body.line(f"const int slot = (i * {lw.plan.waves} + wave) * {64 * DIRECT};")
-                issue = (
-                    f"load_to_lds(rows_of, lds + {target.offset} + slot, {' && '.join(inside)} ? bytes : 0x7ffffff0);"
-                )
-                partial = total % (64 * DIRECT * lw.plan.waves) != 0
-                lw.body.line(f"if (slot + lane * {DIRECT} < {total}) {issue}" if partial else issue)
+                    inside.append(window.inside(0, f"{places.rows}[i]"))
+                self._issue(load, target, f"{' && '.join(inside)} ? {places.offsets}[i] : {OUTSIDE}")
         with lw.body.block("else"):
             self._through_registers(load, window, target, lw.name(fill))
+
+    def _issue(self, load: StagedLoad, target: SharedTile, offset: str) -> None:
+        """One direct load for each 16 bytes of the tile that a lane brings in."""
+        lw = self.lw
+        with lw.body.each(_direct_count(lw, load)):
+            lw.body.line(f"const int slot = (i * {lw.plan.waves} + wave) * {64 * DIRECT};")
+            issue = f"load_to_lds(source, lds + {target.offset} + slot, {offset});"
+            partial = load.stage_bytes % (64 * DIRECT * lw.plan.waves) != 0
+            lw.body.line(f"if (slot + lane * {DIRECT} < {load.stage_bytes}) {issue}" if partial else issue)
 
     def _through_registers(self, load: StagedLoad, window: object, target: SharedTile, fill: str) -> None:
         lw, tile = self.lw, load.tile
@@ -248,9 +293,9 @@ class _Loop:
                 tensor, fill, *coords = load.op.operands
                 window = open_window(lw, tensor, coords, load.tile, load.op)
                 emit_load(lw, window, layout, load.tile, name, lw.name(fill))
-        with lw.body.block("const auto publish = [&](int iteration) LAMBDA", "};"):
+        with lw.body.block("const auto publish = [&](int stage) LAMBDA", "};"):
             for load, layout, name in zip(self.ring, layouts, staged, strict=True):
-                write_shared(lw, load.at(f"iteration % {self.stages}"), name, layout, load.tile, ordered=True)
+                write_shared(lw, load.at("stage"), name, layout, load.tile, ordered=True)
         lw.enter_region()
         lw.barrier()
         lw.body.line("if (trips > 0) fetch(0);")
@@ -261,41 +306,35 @@ class _Loop:
             self._emit_single(counter)
 
     def _emit_double(self, counter: str) -> None:
-        """Two stages: write the next one while nobody reads it, one barrier an iteration."""
+        """Two or more stages: write the next one while nobody reads it, one barrier an iteration."""
         lw = self.lw
         lw.body.line("if (trips > 0) publish(0);")
         lw.body.line("if (trips > 1) fetch(1);")
-        with lw.body.block(self._head(counter)):
+        lw.body.line(f"int {counter} = 0;")
+        with self._remaining(counter):
             lw.barrier()
             with lw.body.block(f"if ({counter} + 1 < trips)"):
-                lw.body.line(f"publish({counter} + 1);")
+                lw.body.line(f"publish(({counter} + 1) % {self.stages});")
                 lw.body.line(f"if ({counter} + 2 < trips) fetch({counter} + 2);")
-            lw.unfinished_reads = True
             self._iteration(counter)
-            lw.enter_region()
 
     def _emit_single(self, counter: str) -> None:
         """One stage: everybody has read before it is overwritten, and has written before it is read."""
         lw = self.lw
-        with lw.body.block(self._head(counter)):
+        lw.body.line(f"int {counter} = 0;")
+        with self._remaining(counter):
             lw.barrier()
-            lw.body.line(f"publish({counter});")
+            lw.body.line("publish(stage);")
             lw.barrier()
             lw.body.line(f"if ({counter} + 1 < trips) fetch({counter} + 1);")
-            lw.unfinished_reads = True
             self._iteration(counter)
-            lw.enter_region()
-
-
-def _direct_bytes(load: StagedLoad) -> int:
-    return load.stage_bytes
 
 
 def _direct_count(lw: Lowering, load: StagedLoad) -> int:
     return -(-load.stage_bytes // (64 * DIRECT * lw.plan.waves))
 
 
-def _is_zero_fill(op: Op, lw: Lowering, fill: Value) -> str:
+def _is_zero_fill(lw: Lowering, fill: Value) -> str:
     """Direct loads put zeros where they read outside."""
     name = lw.name(fill)
     return "true" if name in ("0", "0L", "0x0.0p+0f") or name.endswith(("(0x0.0p+0f)", ")0")) else "false"

@@ -57,7 +57,8 @@ def lower_reduce(lw: Lowering, op: Op) -> None:
     partial_layout = drop_axis(layout, axis)
     partial = lw.fresh("partial")
     lw.body.line(f"tile<{ctype(dtype)}, {len(partial_layout.items)}> {partial};")
-    _within_lane(lw, op, partial, partial_layout, dtype)
+    with lw.body.block(""):
+        _within_lane(lw, op, partial, partial_layout, dtype)
     _across_lanes(lw, op, partial, partial_layout, dtype)
     _across_waves(lw, op, partial, partial_layout, dtype)
     _finish(lw, op, partial, partial_layout, dtype)
@@ -69,14 +70,27 @@ def _within_lane(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DTyp
     place = {item: i for i, item in enumerate(result.items)}
     groups = [place[(*item[:axis], *item[axis + 1 :])] for item in layout.items]
     condition = inside(lw, layout, source.tile.shape)
-    with lw.body.each(len(result.items)):
-        lw.body.line(f"{partial}.set(i, {_identity(op, dtype)});")
-    with lw.body.each(len(layout.items)):
-        lw.body.line(f"const int to = {lw.table(groups)}[i];")
-        value = _widened(op, f"{name}.get(i)")
+    lanes = _pair_lanes(op, groups, condition)
+    lw.body.line(f"vec<{ctype(dtype)}, {lanes}> running[{len(result.items)}];")
+    with lw.body.each(len(result.items)), lw.body.each(lanes, "p"):
+        lw.body.line(f"running[i]{'[p]' if lanes > 1 else ''} = {_identity(op, dtype)};")
+    with lw.body.each(len(layout.items) // lanes):
+        lw.body.line(f"const int to = {lw.table(groups[::lanes])}[i];")
+        values = [_widened(op, f"{name}.get(i * {lanes} + {p})") for p in range(lanes)]
+        value = f"vec<float, 2>{{{', '.join(values)}}}" if lanes > 1 else values[0]
         if condition != "true":
             value = f"({condition} ? {value} : {_identity(op, dtype)})"
-        lw.body.line(f"{partial}.set(to, {_combine(op, dtype, f'{partial}.get(to)', value)});")
+        lw.body.line(f"running[to] = {_combine(op, dtype, 'running[to]', value)};")
+    with lw.body.each(len(result.items)):
+        both = _combine(op, dtype, "running[i][0]", "running[i][1]") if lanes > 1 else "running[i]"
+        lw.body.line(f"{partial}.set(i, {both});")
+
+
+def _pair_lanes(op: Op, groups: list[int], condition: str) -> int:
+    """2 where neighbouring items go to one sum in f32: two running sums make a packed instruction."""
+    pairs = len(groups) % 2 == 0 and groups[::2] == groups[1::2]
+    packed = op.name in ("reduce_sum", "reduce_prod") and op.operands[0].tile.dtype.is_float
+    return 2 if pairs and packed and condition == "true" else 1
 
 
 def _across_lanes(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DType) -> None:

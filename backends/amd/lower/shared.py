@@ -26,7 +26,7 @@ def place_shared(lw: Lowering, value: Value) -> SharedTile:
     pitch = -(-cols * size // 16) * 16
     reads = [read for op in uses for read in _operand_reads(lw, op, value)]
     masks = solve(pitch, size, rows, reads, 16).swizzle.masks if reads else ()
-    shared = SharedTile(str(lw.allocate(pitch * rows)), pitch, masks, tile.dtype, tile.shape)
+    shared = SharedTile(lw.allocate(pitch * rows), pitch, masks, tile.dtype, tile.shape)
     lw.shared[value] = shared
     return shared
 
@@ -82,7 +82,7 @@ def write_shared(
 ) -> None:
     """A register tile into a shared tile of its shape; `ordered` if the caller has placed the barriers."""
     if not ordered:
-        lw.before_shared_write(shared.offset)
+        lw.before_shared_write(shared.region)
     conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
     run = _shared_run(shared, layout, tile)
     kind = ctype(tile.dtype)
@@ -113,7 +113,7 @@ def _address(lw: Lowering, shared: SharedTile, layout: Layout, item: str) -> str
 
 def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
     """A shared tile into a declared register tile."""
-    lw.before_shared_read(shared.offset)
+    lw.before_shared_read(shared.region)
     run = _shared_run(shared, layout, tile)
     kind = ctype(tile.dtype)
     condition = inside(lw, layout, tile.shape)
@@ -169,14 +169,14 @@ def _window(lw: Lowering, buffer: Value, offsets: Sequence[Value], tile: TileTyp
     size = tile.dtype.nbytes
     names = [lw.name(v) for v in offsets]
     row, col = names if len(names) == 2 else ("0", names[0])
-    place = f"({shared.offset} + ({row}) * {shared.pitch} + ({col}) * {size})"
-    return SharedTile(place, shared.pitch, (), tile.dtype, tile.shape)
+    shift = f"(({row}) * {shared.pitch} + ({col}) * {size})"
+    return SharedTile(shared.base, shared.pitch, (), tile.dtype, tile.shape, shift)
 
 
 def lower_shared_write(lw: Lowering, op: Op) -> None:
     """Overwrite a window of a buffer."""
     buffer, value, *offsets = op.operands
-    lw.before_shared_write(lw.shared[buffer].offset)
+    lw.before_shared_write(lw.shared[buffer].region)
     window = _window(lw, buffer, offsets, value.tile)
     _scalar_writes(lw, window, lw.name(value), lw.layout(value), value.tile)
 
@@ -192,7 +192,7 @@ def lower_shared_read(lw: Lowering, op: Op) -> None:
     """Read a window of a buffer into registers, or as a shared tile of its own."""
     buffer, *offsets = op.operands
     tile: TileType = op.attrs["type"]
-    lw.before_shared_read(lw.shared[buffer].offset)
+    lw.before_shared_read(lw.shared[buffer].region)
     window = _window(lw, buffer, offsets, tile)
     own = op.result
     if tile.space == "shared":

@@ -44,7 +44,7 @@ class Writer:
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:
         """Append a braced block."""
-        self.line(head + " {")
+        self.line(f"{head} {{".lstrip())
         self.depth += 1
         yield
         self.depth -= 1
