@@ -31,8 +31,12 @@ from warpwave.tiles.types import TileType
 
 # Ops whose operands and results all have one layout.
 TIED = frozenset(
-    "neg abs relu not isnan exp exp2 log log2 sqrt rsqrt rcp tanh sigmoid erf gelu gelu_tanh silu floor ceil round trunc "
-    "add sub mul div floordiv mod max min and or xor shl shr eq ne lt le gt ge select fma cast bitcast distribute cumsum".split()
+    [
+        *("neg", "abs", "relu", "not", "isnan", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp"),
+        *("tanh", "sigmoid", "erf", "gelu", "gelu_tanh", "silu", "floor", "ceil", "round", "trunc"),
+        *("add", "sub", "mul", "div", "floordiv", "mod", "max", "min", "and", "or", "xor", "shl", "shr"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "select", "fma", "cast", "bitcast", "distribute", "cumsum"),
+    ]
 )
 
 

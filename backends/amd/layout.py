@@ -56,7 +56,7 @@ class Layout:
         for count, part in self.waves:
             wave_part, wave = wave_part + (wave % count)[:, None] * np.array(part), wave // count
         items = np.array(self.items).reshape(len(self.items), self.rank)
-        return wave_part[:, None, None] + lane_part[None, :, None] + items
+        return np.asarray(wave_part[:, None, None] + lane_part[None, :, None] + items)
 
     @cached_property
     def extent(self) -> Coord:

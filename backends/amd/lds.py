@@ -66,7 +66,7 @@ def phase_cost(access: LdsAccess, offsets: Ints) -> Ints:
     """
     words = offsets[..., None] // BANK_BYTES + np.arange(access.width // BANK_BYTES)
     costs = [_busiest_bank(words[..., list(lanes), :], access.banks) for lanes in access.phases]
-    return np.stack(costs, axis=-1)
+    return np.asarray(np.stack(costs, axis=-1))
 
 
 def _busiest_bank(words: Ints, banks: int) -> Ints:
@@ -76,12 +76,12 @@ def _busiest_bank(words: Ints, banks: int) -> Ints:
     first[:, 1:] = flat[:, 1:] != flat[:, :-1]
     bins = np.arange(len(flat))[:, None] * banks + flat % banks
     counts = np.bincount(bins[first], minlength=len(flat) * banks).reshape(len(flat), banks)
-    return counts.max(axis=1).reshape(words.shape[:-2])
+    return np.asarray(counts.max(axis=1).reshape(words.shape[:-2]))
 
 
 def conflicts(access: LdsAccess, offsets: Ints) -> Ints:
     """Extra clocks of one instruction: 0 if every phase is served at once."""
-    return phase_cost(access, offsets).sum(axis=-1) - len(access.phases)
+    return np.asarray(phase_cost(access, offsets).sum(axis=-1) - len(access.phases))
 
 
 def multiplicity(access: LdsAccess, offsets: Ints) -> int:

@@ -126,7 +126,7 @@ def _span(array: Array) -> tuple[npt.NDArray[np.uint8], int]:
         return np.zeros(1, np.uint8), 0
     low, high = np.lib.array_utils.byte_bounds(array.host)
     memory = (ctypes.c_uint8 * (high - low)).from_address(low)
-    return np.frombuffer(memory, np.uint8), array.address - low
+    return np.ctypeslib.as_array(memory), array.address - low
 
 
 def _wide_tensors(arguments: Mapping[str, Array | int | float | bool]) -> int:

@@ -9,4 +9,17 @@ from warpwave.tiles.ir.opdefs import OPS, OpDef
 from warpwave.tiles.ir.printer import print_kernel
 from warpwave.tiles.ir.verifier import host_values, verify
 
-__all__ = ["OPS", "Block", "Builder", "Kernel", "Op", "OpDef", "Value", "host_values", "print_kernel", "verify", "walk"]
+__all__ = [
+    "OPS",
+    "Block",
+    "Builder",
+    "Kernel",
+    "Op",
+    "OpDef",
+    "Value",
+    "clone",
+    "host_values",
+    "print_kernel",
+    "verify",
+    "walk",
+]

@@ -6,6 +6,7 @@ that says what does not fit. The builder calls it to create an op, the verifier 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,16 +37,19 @@ class OpDef:
 
     def result_types(self, operands: Sequence[Type], attrs: Attrs) -> list[Type]:
         """The types of the results; TileError if operands or attributes do not fit."""
-        required = [o for o in self.operands if not o.endswith("*")]
-        _need(
-            len(operands) == len(required) or (len(operands) > len(required) < len(self.operands)),
-            f"{len(operands)} operands instead of ({', '.join(self.operands)})",
-        )
-        for name in self.attrs:
-            _need(name in attrs, f"attribute {name!r} is missing")
-        for name in attrs:
-            _need(name in self.attrs, f"attribute {name!r} is unknown")
+        if len(operands) != self.required and (len(operands) < self.required or self.required == len(self.operands)):
+            raise TileTypeError(f"{len(operands)} operands instead of ({', '.join(self.operands)})")
+        if len(attrs) != len(self.attrs) or any(name not in attrs for name in self.attrs):
+            missing = [n for n in self.attrs if n not in attrs]
+            unknown = [n for n in attrs if n not in self.attrs]
+            what = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is unknown"
+            raise TileTypeError(f"attribute {what}")
         return self.rule(operands, attrs)
+
+    @functools.cached_property
+    def required(self) -> int:
+        """The least number of operands."""
+        return sum(not o.endswith("*") for o in self.operands)
 
 
 OPS: dict[str, OpDef] = {}
@@ -96,7 +100,8 @@ def _need_kind(dtype: DType, kinds: str) -> None:
 
 def _same(types: Sequence[Type]) -> TileType:
     tiles = [_register(t) for t in types]
-    _need(all(t == tiles[0] for t in tiles), f"operands differ: {', '.join(map(str, tiles))}")
+    if any(t != tiles[0] for t in tiles[1:]):
+        raise TileTypeError(f"operands differ: {', '.join(map(str, tiles))}")
     return tiles[0]
 
 
@@ -106,7 +111,8 @@ def _same(types: Sequence[Type]) -> TileType:
 def _constant(_: Sequence[Type], attrs: Attrs) -> list[Type]:
     value, dtype = attrs["value"], attrs["dtype"]
     fits = type(value) is {"float": float, "int": int, "bool": bool}[dtype.kind]
-    _need(fits and (not dtype.is_int or dtype.min <= value <= dtype.max), f"{value!r} is no constant of {dtype}")
+    if not fits or (dtype.is_int and not dtype.min <= value <= dtype.max):
+        raise TileTypeError(f"{value!r} is no constant of {dtype}")
     return [scalar(dtype)]
 
 

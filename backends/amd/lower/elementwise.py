@@ -24,7 +24,6 @@ BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 # On whole vectors of f32: the compiler makes v_pk_add, v_pk_mul and v_pk_fma of them.
 PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "__builtin_elementwise_fma({}, {}, {})"}
-FUNCTIONS = "exp exp2 log log2 sqrt rsqrt rcp tanh sigmoid erf gelu gelu_tanh silu".split()
 ROUND = {
     "floor": "__builtin_floorf",
     "ceil": "__builtin_ceilf",

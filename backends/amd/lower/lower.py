@@ -10,8 +10,8 @@ from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.assign import TIED, assign_layouts
 from warpwave.backends.amd.lower import control, elementwise, memory, mma, reduce, shared
 from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.writer import ctype
 from warpwave.backends.amd.lower.pipeline import DIRECT
+from warpwave.backends.amd.lower.writer import ctype
 from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import ResourceError

@@ -83,7 +83,7 @@ def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
 
     The share leaves room for workgroups that together give each SIMD two waves.
     """
-    wanted = op.attrs["stages"] or lw.plan.stages
+    wanted: int = op.attrs["stages"] or lw.plan.stages
     one = sum(load.attrs["type"].nbytes for load in loads)
     share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (2 * lw.target.simds_per_cu))
     fits = int(share - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
