@@ -397,8 +397,8 @@ template <Rounding R> DEVICE float f32_from_integer(long x) {
   if (R == rtz && ((f > 0 && above) || (f < 0 && below))) b -= 1;
   if (R == rta) {  // nearest even went the wrong way only on a tie
     long rest = f >= 0x1p63f ? 0 : x - (long)f;
-    float next = bits<float>(x > 0 ? b + 1 : b + 1);
-    bool tie = rest != 0 && (x > 0) == (rest > 0) && next - f == 2.0f * (float)rest;
+    float next = bits<float>(b + 1);
+    bool tie = rest != 0 && (x > 0) == (rest > 0) && (long)(next - f) == 2 * rest;
     if (tie) b += 1;
   }
   return bits<float>(b);
