@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,6 +65,7 @@ class DType:
         return self.kind == "float" and bool(np.isinf(np.array(np.inf, np.float32).astype(self.numpy)))
 
 
+@functools.lru_cache(maxsize=64)
 def _limit(dtype: DType, which: str) -> float | int:
     if dtype.kind == "bool":
         return which == "max"

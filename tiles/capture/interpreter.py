@@ -63,6 +63,12 @@ class Interpreter:
 
     def loc(self, node: ast.AST) -> Loc:
         """Where `node` stands, with the calls that led there."""
+        known = self.frame.locs.get(node)
+        if known is None:
+            known = self.frame.locs[node] = self._make_loc(node)
+        return known
+
+    def _make_loc(self, node: ast.AST) -> Loc:
         source = self.frame.source
         place: Any = node if hasattr(node, "lineno") else source.node
         ends_here = place.end_lineno == place.lineno and not isinstance(place, ast.FunctionDef)

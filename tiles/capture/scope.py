@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ class Frame:
     call: Loc | None = None
     loops: int = 0
     is_comprehension: bool = False
+    locs: dict[ast.AST, Loc] = field(default_factory=dict)
 
     @contextmanager
     def in_loop(self) -> Iterator[None]:
