@@ -1,6 +1,6 @@
 """What cannot be honoured is refused: at the line marked `# here`, with a reason, a caret and the way out."""
 
-# ruff: noqa: B007, B010, B018, C416, F401, F821, F841, PLE1132, PT012, UP031 -- wrong programs are what is tested
+# ruff: noqa: B007, B010, F401, F821, F841, PLE1132, PT012, UP031 -- wrong programs are what is tested
 
 from __future__ import annotations
 

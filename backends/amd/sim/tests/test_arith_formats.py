@@ -115,9 +115,7 @@ def test_overflow_is_special_or_saturates(name):
     assert np.isinf(special).all() if has_infinity else np.isnan(special).all()
 
 
-@pytest.mark.parametrize(
-    "name", ["fp8_ocp", "bf8_ocp", "fp8_fnuz", "bf8_fnuz", "fp4", "fp6", "bf6", "f16", "bf16"]
-)
+@pytest.mark.parametrize("name", ["fp8_ocp", "bf8_ocp", "fp8_fnuz", "bf8_fnuz", "fp4", "fp6", "bf6", "f16", "bf16"])
 def test_stochastic_rounding_brackets_and_is_unbiased(name):
     table = np.unique(_reference_values(name)[np.isfinite(_reference_values(name))])
     rng = np.random.default_rng(1)
@@ -125,9 +123,7 @@ def test_stochastic_rounding_brackets_and_is_unbiased(name):
     for low, high in zip(table[at], table[at + 1], strict=True):
         value = np.float64(np.float32(low + (high - low) * rng.random()))
         random = np.arange(4096, dtype=np.uint64) << 20
-        got = arith.decode(
-            name, arith.encode_stochastic(name, np.full(4096, value), random.astype(np.uint32))
-        )
+        got = arith.decode(name, arith.encode_stochastic(name, np.full(4096, value), random.astype(np.uint32)))
         assert set(got) <= {low, high}
         assert abs(got.mean() - value) <= (high - low) / 1024
     exact = arith.encode_stochastic(name, table, np.full(len(table), 0xFFFFFFFF, np.uint32))
@@ -152,8 +148,6 @@ def test_fast_narrowing_equals_numpy(values):
 
 def test_fast_narrowing_at_every_f16_midpoint():
     values = _interesting("f16").astype(np.float32)
-    values = np.concatenate(
-        [np.nextafter(values, d) for d in (np.float32(np.inf), np.float32(-np.inf))] + [values]
-    )
+    values = np.concatenate([np.nextafter(values, d) for d in (np.float32(np.inf), np.float32(-np.inf))] + [values])
     want = values.astype(np.float16).view(np.uint16)
     assert np.array_equal(arith.f32_to_f16(values), want)

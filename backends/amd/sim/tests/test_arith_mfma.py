@@ -44,7 +44,7 @@ def _width(name: str) -> int:
 def _encode(name: str, values: np.ndarray) -> np.ndarray:
     """Codes near `values`: the test needs their distribution, not their exact rounding."""
     fmt = mma_model.FORMATS[name]
-    fraction, exponent = np.frexp(np.abs(values))
+    _, exponent = np.frexp(np.abs(values))
     low, high = 1 - fmt.bias, (1 << fmt.exponent_bits) - 2 - fmt.bias
     exponent = np.clip(exponent - 1, low, high)
     step = np.ldexp(1.0, exponent - fmt.mantissa_bits)

@@ -22,12 +22,7 @@ def _f32(*values: float) -> np.ndarray:
 
 def _random_f32(count: int, seed: int) -> np.ndarray:
     """Random bit patterns: all exponents, subnormals, infinities and NaNs."""
-    return (
-        np.random.default_rng(seed)
-        .integers(0, 1 << 32, count, dtype=np.uint64)
-        .astype(np.uint32)
-        .view(np.float32)
-    )
+    return np.random.default_rng(seed).integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32).view(np.float32)
 
 
 def _flushed(x: np.ndarray) -> np.ndarray:
@@ -36,9 +31,7 @@ def _flushed(x: np.ndarray) -> np.ndarray:
 
 def _ulp_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     """Distance to the float64 (or longdouble) value in units of the result's last place."""
-    return np.abs(got.astype(np.longdouble) - want) / np.spacing(np.abs(got.astype(np.float32))).astype(
-        np.longdouble
-    )
+    return np.abs(got.astype(np.longdouble) - want) / np.spacing(np.abs(got.astype(np.float32))).astype(np.longdouble)
 
 
 def _check_ulp(function, reference, x: np.ndarray, bound: float) -> None:
@@ -236,9 +229,7 @@ def test_rounding_and_exponent_functions(kind):
     assert np.array_equal(getattr(arith, f"frexp_exp_{kind}")(finite), exponent)
     assert (getattr(arith, f"frexp_exp_{kind}")(x[~np.isfinite(x)]) == 0).all()
     fract = getattr(arith, f"fract_{kind}")(finite)
-    assert np.array_equal(
-        fract, np.minimum(finite - np.floor(finite), np.nextafter(dtype.type(1), dtype.type(0)))
-    )
+    assert np.array_equal(fract, np.minimum(finite - np.floor(finite), np.nextafter(dtype.type(1), dtype.type(0))))
     shift = rng.integers(-400, 400, len(finite)).astype(np.int32)
     with np.errstate(over="ignore", under="ignore"):
         assert _same(getattr(arith, f"ldexp_{kind}")(finite, shift), np.ldexp(finite, shift)).all()
@@ -247,9 +238,7 @@ def test_rounding_and_exponent_functions(kind):
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_float_to_integer_truncates_and_saturates(kind):
     dtype = np.dtype(kind.replace("f", "float"))
-    x = np.array(
-        [0.9, -0.9, 2.5, -2.5, 2.0**31, -(2.0**31), 2.0**32, 1e30, -1e30, INF, -INF, 2147483520.0], dtype
-    )
+    x = np.array([0.9, -0.9, 2.5, -2.5, 2.0**31, -(2.0**31), 2.0**32, 1e30, -1e30, INF, -INF, 2147483520.0], dtype)
     signed = [
         0,
         0,
@@ -319,9 +308,7 @@ def test_half_sums_in_directed_modes_bracket_the_exact_sum(mode):
     exact = x + y
     inside = np.isfinite(exact) & (np.abs(exact) < 65504)
     got = arith.add_f16(a, b, mode, False).view(np.float16).astype(np.float64)
-    low, high = {1: (got >= exact, None), 2: (got <= exact, None), 3: (np.abs(got) <= np.abs(exact), None)}[
-        mode
-    ]
+    low, high = {1: (got >= exact, None), 2: (got <= exact, None), 3: (np.abs(got) <= np.abs(exact), None)}[mode]
     assert high is None
     assert low[inside].all()
     step = np.spacing(np.abs(got).astype(np.float16)).astype(np.float64)

@@ -210,7 +210,13 @@ FLAT = [
 
 @pytest.mark.parametrize("barrier", [False, True])
 def test_lds_through_flat_addresses_without_a_barrier(target, barrier):
-    body = [*EXCHANGE[:4], *FLAT, "v_xor_b32_e32 v10, 0x100, v1", "flat_store_dword v[8:9], v1", "s_waitcnt vmcnt(0) lgkmcnt(0)"]
+    body = [
+        *EXCHANGE[:4],
+        *FLAT,
+        "v_xor_b32_e32 v10, 0x100, v1",
+        "flat_store_dword v[8:9], v1",
+        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+    ]
     rest = ["flat_load_dword v5, v[10:11]", "s_waitcnt vmcnt(0) lgkmcnt(0)", *STORE]
     if barrier:
         got = run([*body, "s_barrier", *rest], target, waves=2, lds=512)

@@ -14,7 +14,16 @@ from .model.valu_float import APPROXIMATE
 BY_HAND = {
     *test_model_control.CONDITIONS,
     *(hint.split()[0] for hint in test_model_control.HINTS),
-    *["s_branch", "s_endpgm", "s_getpc_b64", "s_swappc_b64", "s_setpc_b64", "s_call_b64", "s_getreg_b32", "s_setreg_b32"],
+    *[
+        "s_branch",
+        "s_endpgm",
+        "s_getpc_b64",
+        "s_swappc_b64",
+        "s_setpc_b64",
+        "s_call_b64",
+        "s_getreg_b32",
+        "s_setreg_b32",
+    ],
     *["s_setreg_imm32_b32", "s_memtime", "s_memrealtime", "s_trap", "s_barrier", "s_waitcnt"],
     *["ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume"],
     *["ds_read_addtid_b32", "ds_write_addtid_b32"],

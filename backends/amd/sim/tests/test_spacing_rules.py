@@ -76,7 +76,8 @@ RULES = [
     ("store data overwritten", "global_store_dwordx4 v61, v[8:11], s[6:7]", WRITE, 2, 2),
     ("narrow store data overwritten", "global_store_dword v61, v9, s[6:7]", WRITE, 0, 0),
     ("m0 to direct load", "s_mov_b32 m0, 0", "global_load_lds_dword v61, s[6:7]", 1, 1),
-    ("setreg to getreg", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0", "s_getreg_b32 s20, hwreg(HW_REG_MODE)", 2, 2),
+    ("setreg to getreg", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0", "s_getreg_b32 s20, hwreg(HW_REG_MODE)",
+     2, 2),
 ]  # fmt: skip
 CDNA4_RULES = [
     ("valu to permlane swap", "v_mov_b32_e32 v8, 1", "v_permlane32_swap_b32_e32 v8, v9", 2),
