@@ -47,9 +47,11 @@ class AmdBackend:
         ]
 
     def compile(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> AmdProgram:
-        """Lower; the machine code is built when it is first needed."""
+        """Lower and build; ResourceError if the compiler had to spill."""
         arch = TARGETS[target.split(":")[1]]
-        return AmdProgram(kernel, arch, lower(kernel, arch, dict(options)))
+        program = AmdProgram(kernel, arch, lower(kernel, arch, dict(options)))
+        program.check_resources()
+        return program
 
 
 BACKEND = AmdBackend()

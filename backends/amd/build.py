@@ -25,6 +25,7 @@ FLAGS = (
     "-std=c++20",
     "-ffp-contract=off",
     "-Wno-cuda-compat",
+    "-gline-tables-only",
 )
 REMEDY = "pip install 'warpwave[amd]'"
 

@@ -47,7 +47,7 @@ class AmdProgram:
 
     def asm_for(self, wide: int) -> str:
         """The assembly of a variant: bit i of `wide` says whether the i-th tensor has wide rows."""
-        return compile_to_asm(self.source, self.target.name, (f"-DWIDE={wide}u",))
+        return compile_to_asm(self.lowered.built_source, self.target.name, (f"-DWIDE={wide}u",))
 
     @cached_property
     def resources(self) -> Mapping[str, Any]:

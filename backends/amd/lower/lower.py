@@ -58,6 +58,7 @@ LOWER: dict[str, Lower] = {
 
 def lower_op(lw: Lowering, op: Op) -> None:
     """Emit one op."""
+    lw.body.loc = op.loc
     if op.name == "grid":
         _lower_grid(lw, op)
     elif op.regions:
@@ -78,9 +79,13 @@ def _lower_grid(lw: Lowering, op: Op) -> None:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Generated source and what the host needs to know about it."""
+    """Generated source and what the host needs to know about it.
+
+    `built_source` is `source` with line directives, which the compiler gets.
+    """
 
     source: str
+    built_source: str
     plan: Plan
     shared_bytes: int
     checks: tuple[Op, ...]
@@ -103,7 +108,8 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     shared_bytes = lw.peak_shared_bytes + lw.scratch_bytes
     if shared_bytes > target.lds_bytes:
         raise _too_much_shared(lw, shared_bytes)
-    return Lowered(_text(lw, shared_bytes), plan, shared_bytes, tuple(lw.checks))
+    text, located = (_text(lw, shared_bytes, body) for body in (lw.body.text(), lw.body.located_text()))
+    return Lowered(text, located, plan, shared_bytes, tuple(lw.checks))
 
 
 def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
@@ -116,7 +122,7 @@ def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
     )
 
 
-def _text(lw: Lowering, shared_bytes: int) -> str:
+def _text(lw: Lowering, shared_bytes: int, body: str) -> str:
     kernel = lw.kernel
     parameters, locals_ = _parameters(kernel)
     head = [
@@ -133,7 +139,7 @@ def _text(lw: Lowering, shared_bytes: int) -> str:
         "  const int block_id = __builtin_amdgcn_workgroup_id_x();",
         *locals_,
         lw.prologue.text(),
-        lw.body.text(),
+        body,
         "}",
         "",
     ]

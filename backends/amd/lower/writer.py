@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from warpwave.tiles.dtypes import DType
-from warpwave.tiles.reference.contract import narrow
+from warpwave.tiles.errors import Loc
+from warpwave.tiles.reference.formats import narrow
 
 CTYPES = {
     "f32": "float",
@@ -31,15 +32,18 @@ def ctype(dtype: DType) -> str:
 
 
 class Writer:
-    """Indented lines."""
+    """Indented lines. `loc` is the user's line that the next ones are made from."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.locs: list[Loc | None] = []
+        self.loc: Loc | None = None
         self.depth = 1
 
     def line(self, text: str = "") -> None:
         """Append one line."""
         self.lines.append("  " * self.depth + text if text else "")
+        self.locs.append(self.loc)
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:
@@ -59,6 +63,16 @@ class Writer:
     def text(self) -> str:
         """All lines."""
         return "\n".join(self.lines)
+
+    def located_text(self) -> str:
+        """All lines, each after a directive that makes the compiler's line table name the user's line."""
+        parts = []
+        for line, loc in zip(self.lines, self.locs, strict=True):
+            if loc is not None:
+                file = loc.file.replace("\\", "\\\\").replace('"', '\\"')
+                parts.append(f'#line {loc.line} "{file}"')
+            parts.append(line)
+        return "\n".join(parts)
 
 
 def literal(value: bool | int | float, dtype: DType) -> str:
