@@ -154,7 +154,9 @@ int after_vector_write(const Inst& p, const Inst& c, const char*& why) {
   const bool read = reads_of(p, c);
   if (read && c.flags & kMfma && !(p.flags & kDot)) want(2, "vector result read by a matrix instruction");
   if (read && c.encoding == Encoding::Dpp) want(2, "vector result read through DPP");
-  if (read && c.flags & (kFirstLane | kLaneSelect)) want(1, "vector result read by v_readlane");
+  // v_writelane only keeps its destination's other lanes, which the hardware interlocks.
+  const bool reads_lane = c.flags & kFirstLane || (c.flags & kLaneSelect && !(c.flags & kReadsDst));
+  if (read && reads_lane) want(1, "vector result read by v_readlane");
   if ((read || writes_of(p, c)) && c.flags & kPermSwap) want(2, "vector result read by v_permlane swap");
   if (read && is_valu(c) && p.flags & kTrans && !(c.flags & kTrans)) want(1, "transcendental result read");
   if (is_valu(c) && writes_part(p) && (read || writes_of(p, c))) want(1, "partly written register used");

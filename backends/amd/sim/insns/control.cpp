@@ -85,6 +85,7 @@ void register_control(Registry& r) {
   for (const char* name : {"s_setprio", "s_inst_prefetch", "s_sethalt", "s_incperflevel", "s_decperflevel"})
     r.add(sopp(name, no_effect, {Ty::Imm16}));
   for (const char* name : {"s_wakeup", "s_icache_inv", "s_ttracedata", "s_code_end"}) r.add(sopp(name, no_effect));
+  r.add(sopp("v_nop", no_effect, {}, kValu));
 }
 
 }  // namespace amdsim
