@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwave.tiles.ir import Kernel
+from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.passes.drop_dead_carries import drop_dead_carries
 from warpwave.tiles.passes.eliminate_dead_ops import eliminate_dead_ops
 from warpwave.tiles.passes.fold_constants import fold_constants
@@ -19,12 +19,16 @@ __all__ = [
 ]
 
 
+_ORDER = (fold_constants, hoist_invariants, merge_common_ops, drop_dead_carries, eliminate_dead_ops)
+
+
 def canonicalise(kernel: Kernel) -> None:
-    """The passes in the order that lets each profit from the ones before it."""
-    fold_constants(kernel)
-    merge_common_ops(kernel)
-    drop_dead_carries(kernel)
-    eliminate_dead_ops(kernel)
-    hoist_invariants(kernel)
-    merge_common_ops(kernel)
-    eliminate_dead_ops(kernel)
+    """All passes, again as long as one of them makes the kernel smaller and so leaves work to another."""
+    size = -1
+    while size != (size := _size(kernel)):
+        for run in _ORDER:
+            run(kernel)
+
+
+def _size(kernel: Kernel) -> int:
+    return sum(1 + len(op.operands) + len(op.results) for op in walk(kernel.body))
