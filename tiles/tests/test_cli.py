@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from warpwave.tiles.cli import main
+from warpwave.tiles.cli import agreement, main
 from warpwave.tiles.cli.agreement import compare, fill_outputs
 from warpwave.tiles.cli.loading import parse_constant
 
@@ -122,6 +122,17 @@ def test_elements_that_the_kernel_leaves_unwritten_show(file, capsys):
     user = json.loads(out)["cases"][0]["results"][0]
     assert user["outputs"][0]["beyond"] == 36 - 16
     assert user["outputs"][0]["want"] == "nan"
+
+
+def test_a_crash_of_one_target_is_that_targets_result(file, capsys, monkeypatch):
+    def crash(*_):
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(agreement, "run_on", crash)
+    status, out, _ = run(capsys, "check", f"{file}:axpy", *ARGS, "--targets", "reference", "--reference", "3 * a + x")
+    assert status == 2
+    assert "RuntimeError: the device is gone" in out
+    assert "agrees" in out
 
 
 BAD = [
