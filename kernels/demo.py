@@ -46,7 +46,7 @@ def _print_targets(targets: list[Target]) -> None:
 def _here(target: Target) -> str:
     if target.runs:
         return f"[green]runs[/] on {escape(target.runs)}"
-    return f"[yellow]compiles only[/]: {escape(target.missing)} → {escape(target.remedy)}"
+    return f"[yellow]does not run here[/]: needs {escape(target.missing)} → {escape(target.remedy)}"
 
 
 def _verdict(results: list[Result], here: list[str], seconds: float) -> int:
