@@ -27,7 +27,7 @@ FLAGS = (
     "-Wno-cuda-compat",
     "-gline-tables-only",
 )
-REMEDY = "pip install 'warpwave[amd]'"
+REMEDY = "pip install 'ziglang>=0.17'"
 
 
 @dataclass(frozen=True)
