@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpwave.tiles.reference.accuracy import CONTRACT, Allowance, Numerics
 from warpwave.tiles.reference.backend import BACKEND
 from warpwave.tiles.reference.contract import Contract
 from warpwave.tiles.reference.execute import execute, launch_grid
@@ -10,10 +11,13 @@ from warpwave.tiles.reference.oracle import Estimate, Oracle, oracle
 
 __all__ = [
     "BACKEND",
+    "CONTRACT",
+    "Allowance",
     "Contract",
     "Estimate",
     "Extents",
     "Interpreter",
+    "Numerics",
     "Oracle",
     "execute",
     "launch_grid",

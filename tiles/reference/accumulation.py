@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpwave.tiles.dtypes import DType, f32
-from warpwave.tiles.reference.accuracy import ADDITION_ROUNDOFFS, TF32_ERROR
+from warpwave.tiles.reference.accuracy import CONTRACT
 from warpwave.tiles.reference.bounded import Bounded, settle
 from warpwave.tiles.reference.contract import running_sum
 from warpwave.tiles.reference.formats import format_of
@@ -45,13 +45,21 @@ def _gamma(additions: Array | int, roundoff: float) -> Array:
     return np.where(lost < 1, lost / np.maximum(1 - lost, 2.0**-60), np.inf)
 
 
-def accumulated(terms: Terms, dtype: DType = f32) -> Bounded:
-    """All sums of finite terms that adding in `dtype` in any order may give."""
+def addition_loss(dtype: DType = f32, roundoffs: float = CONTRACT.addition_roundoffs) -> float:
+    """What an addition in `dtype` may lose, relative to its result."""
+    return roundoffs * format_of(dtype).unit_roundoff
+
+
+def accumulated(terms: Terms, dtype: DType, loss: float, floor: float = 0.0) -> Bounded:
+    """All sums of finite terms that adding in `dtype` in any order may give.
+
+    Each addition loses up to `loss` relative to its result and `floor` besides.
+    """
     fmt = format_of(dtype)
-    short = terms.magnitude <= terms.unit * 2.0 ** (fmt.mantissa + 1)
-    representable = short & (terms.unit >= fmt.tiny)
-    underflow = np.where(terms.unit < fmt.tiny, np.asarray(terms.additions) * fmt.tiny, 0.0)
-    gamma = _gamma(terms.additions, ADDITION_ROUNDOFFS * fmt.unit_roundoff + 2.0**-52)
+    short = terms.magnitude <= terms.unit * min(2.0 ** (fmt.mantissa + 1), 2.0 / loss)
+    representable = short & (terms.unit >= max(fmt.tiny, floor))
+    underflow = np.asarray(terms.additions) * (np.where(terms.unit < fmt.tiny, fmt.tiny, 0.0) + floor)
+    gamma = _gamma(terms.additions, loss + 2.0**-52)
     error = np.where(representable, 0.0, gamma * terms.magnitude + underflow)
     total = terms.total
     overflow = (np.asarray(terms.additions) > 0) & ~(terms.magnitude + error <= fmt.largest)
@@ -107,7 +115,7 @@ class Running:
         return np.flip(result, axis) if reverse else result
 
 
-def summed(x: Bounded, along: Whole | Running) -> Bounded:
+def summed(x: Bounded, along: Whole | Running, loss: float) -> Bounded:
     """Sums of floats, accumulated in f32 in any order."""
     unlimited = ~np.isfinite(x.low) | ~np.isfinite(x.high)
     loose, special = unlimited & x.unsure, unlimited & ~x.unsure
@@ -115,23 +123,24 @@ def summed(x: Bounded, along: Whole | Running) -> Bounded:
     finite = Bounded(value, low, high)
     parts = Bounded(along.total(value), along.total(low), along.total(high))
     terms = Terms(parts, along.total(finite.magnitude), along.least(lowest_bit(finite)), along.additions)
+    sums = accumulated(terms, f32, loss)
     if not unlimited.any():
-        return accumulated(terms)
+        return sums
     specials = along.total(np.where(special, x.value, 0.0))
-    return _with_specials(accumulated(terms), specials, along.total(special) > 0, along.total(loose) > 0)
+    return _with_specials(sums, specials, along.total(special) > 0, along.total(loose) > 0)
 
 
 # -- products along an axis ---------------------------------------------------------------------------
 
 
-def multiplied(x: Bounded, axis: int) -> Bounded:
+def multiplied(x: Bounded, axis: int, loss: float) -> Bounded:
     """Products of floats along an axis, accumulated in f32 in any order."""
     count = x.value.shape[axis] - 1
     value = x.value.prod(axis=axis)
     low, high = _product_limits(x, axis)
     largest = np.maximum(np.where(np.isinf(x.magnitude) & ~x.unsure, 1.0, x.magnitude), 1.0).prod(axis=axis)
     fmt = format_of(f32)
-    gamma = _gamma(count, ADDITION_ROUNDOFFS * fmt.unit_roundoff + 2.0**-52)
+    gamma = _gamma(count, loss + 2.0**-52)
     size = np.maximum(np.abs(low), np.abs(high))
     error = np.where(np.isfinite(size), gamma * size, 0.0) + count * fmt.tiny * largest
     whole = (~x.unsure & (x.value == np.rint(x.value))).all(axis=axis) & (largest <= 2.0 ** (fmt.mantissa + 1))
@@ -155,13 +164,13 @@ def _product_limits(x: Bounded, axis: int) -> tuple[Array, Array]:
 # -- matrix products ----------------------------------------------------------------------------------
 
 
-def matrix_product(acc: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    """acc[M, N] + a[M, K] @ b[K, N]: exact products, accumulated in f32 in any order."""
+def matrix_product(acc: Bounded, a: Bounded, b: Bounded, loss: float, floor: float = 0.0) -> Bounded:
+    """acc[M, N] + a[M, K] @ b[K, N]: exact products, accumulated in f32 in any order; see `accumulated`."""
     unlimited = [~np.isfinite(x.low) | ~np.isfinite(x.high) for x in (acc, a, b)]
     if not any(mask.any() for mask in unlimited):
-        return accumulated(_product_terms(acc, a, b))
+        return accumulated(_product_terms(acc, a, b), f32, loss, floor)
     tamed = (_tamed(x, mask) for x, mask in zip((acc, a, b), unlimited, strict=True))
-    finite = accumulated(_product_terms(*tamed))
+    finite = accumulated(_product_terms(*tamed), f32, loss, floor)
     has_special = _reaches(*unlimited)
     loose = has_special & _reaches(acc.unsure, a.unsure, b.unsure)
     nan = _reaches(*(np.isnan(x.low) for x in (acc, a, b)))
@@ -191,8 +200,8 @@ def _product_terms(acc: Bounded, a: Bounded, b: Bounded) -> Terms:
     return Terms(Bounded(value, low, high), magnitude, unit, a.value.shape[1])
 
 
-def tf32_operand(x: Bounded) -> Bounded:
-    """An f32 operand that the target may shorten to 10 fraction bits."""
-    error = np.where(lowest_bit(x) * 2.0**11 > x.magnitude, 0.0, x.magnitude * TF32_ERROR + 2.0**-136)
+def tf32_operand(x: Bounded, relative: float) -> Bounded:
+    """An f32 operand that the target may shorten to 10 fraction bits, with this relative error."""
+    error = np.where(lowest_bit(x) * 2.0**11 > x.magnitude, 0.0, x.magnitude * relative + 2.0**-136)
     error = np.where(np.isfinite(x.value), error, 0.0)
     return Bounded(x.value, x.low - error, x.high + error) if bool(error.any()) else x

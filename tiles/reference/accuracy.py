@@ -17,7 +17,7 @@ class Allowance:
 
     The latter is for x * Phi(x), where the usual formulas compute 1 + erf or 1 + tanh, which cancels for
     negative x. `floor` is a lower bound that no implementation may cross. With `flushes`, a result below the
-    smallest normal f32 may be 0 instead: v_exp_f32 does so, and scaling around it costs four instructions.
+    smallest normal f32 may be 0 instead: the fast instruction may do so, and scaling around it costs four more.
     """
 
     ulps: float

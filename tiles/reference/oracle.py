@@ -13,10 +13,20 @@ from warpwave.tiles.dtypes import DType, f32
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel, Op
 from warpwave.tiles.reference import whole_numbers
-from warpwave.tiles.reference.accumulation import Running, Whole, matrix_product, multiplied, summed, tf32_operand
+from warpwave.tiles.reference.accumulation import (
+    Running,
+    Whole,
+    addition_loss,
+    matrix_product,
+    multiplied,
+    summed,
+    tf32_operand,
+)
+from warpwave.tiles.reference.accuracy import CONTRACT, Numerics
 from warpwave.tiles.reference.bounded import Bounded, certain, settle
 from warpwave.tiles.reference.contract import Contract, reduce_extreme
 from warpwave.tiles.reference.conversion import as_numbers, bitcast, cast
+from warpwave.tiles.reference.formats import format_of
 from warpwave.tiles.reference.interpreter import Argument, BlockOrder, Interpreter
 from warpwave.tiles.reference.intervals import compare, elementwise, extremes, select
 from warpwave.tiles.reference.oracle_storage import OracleStorage
@@ -52,10 +62,14 @@ class Estimate:
 
 
 def oracle(
-    kernel: Kernel, arguments: Mapping[str, Argument], *, block_order: BlockOrder | None = None
+    kernel: Kernel,
+    arguments: Mapping[str, Argument],
+    *,
+    block_order: BlockOrder | None = None,
+    numerics: Numerics = CONTRACT,
 ) -> dict[str, Estimate]:
     """What each output may hold after `kernel` has run on `arguments`, which are left as they are."""
-    domain = Oracle()
+    domain = Oracle(numerics)
     interpreter = Interpreter(kernel, domain, arguments)
     interpreter.run(block_order)
     return {name: domain.estimate(interpreter.tensors[name]) for name in kernel.outputs}
@@ -64,7 +78,8 @@ def oracle(
 class Oracle:
     """The domain of bounded numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, numerics: Numerics = CONTRACT) -> None:
+        self.numerics = numerics
         self.undecided: Loc | None = None
         self.tensors: list[OracleStorage] = []
         self.contract = Contract()
@@ -99,9 +114,11 @@ class Oracle:
         if op.name in OPS:
             return [OPS[op.name](op, *operands)]
         dtype = op.operands[0].tile.dtype if op.operands else None
-        if dtype is not None and dtype.is_float:
-            return [elementwise(op.name, dtype, operands)]
-        return [whole_numbers.compute(op, operands)]
+        if dtype is None or not dtype.is_float:
+            return [ON_INTEGERS.get(op.name, whole_numbers.compute)(op, *operands)]
+        if op.name in ACCUMULATING:
+            return [ACCUMULATING[op.name](op, self.numerics, *operands)]
+        return [elementwise(op.name, dtype, operands, self.numerics.functions)]
 
     def integer(self, value: Bounded, op: Op) -> int:
         """An integer scalar; if it is unsure, what follows is a guess."""
@@ -147,7 +164,7 @@ def _isnan(_: Op, x: Bounded) -> Bounded:
 
 def _extreme(op: Op, a: Bounded, b: Bounded) -> Bounded:
     if not op.result.tile.dtype.is_float:
-        return whole_numbers.compute(op, [a, b])
+        return whole_numbers.compute(op, a, b)
     return extremes(op.name, op.attrs["nan"], a, b)
 
 
@@ -162,33 +179,32 @@ def _reduce_extreme(op: Op, x: Bounded) -> Bounded:
     return settle(result.value, result.low, result.high, x.anything.any(axis=axis) & ~np.isnan(result.low))
 
 
-def _sum(op: Op, x: Bounded) -> Bounded:
-    dtype, axis = op.result.tile.dtype, op.attrs["axis"]
-    if not dtype.is_float:
-        return whole_numbers.sums(op, x)
-    return summed(x, Whole(axis, x.value.shape[axis])).rounded(dtype)
+def _sum(op: Op, numerics: Numerics, x: Bounded) -> Bounded:
+    along = Whole(op.attrs["axis"], x.value.shape[op.attrs["axis"]])
+    return summed(x, along, addition_loss(f32, numerics.addition_roundoffs)).rounded(op.result.tile.dtype)
 
 
-def _prod(op: Op, x: Bounded) -> Bounded:
-    dtype = op.result.tile.dtype
-    return multiplied(x, op.attrs["axis"]).rounded(dtype) if dtype.is_float else whole_numbers.sums(op, x)
+def _cumsum(op: Op, numerics: Numerics, x: Bounded) -> Bounded:
+    along = Running(op.attrs, x.value.shape)
+    return summed(x, along, addition_loss(f32, numerics.addition_roundoffs)).rounded(op.result.tile.dtype)
 
 
-def _cumsum(op: Op, x: Bounded) -> Bounded:
-    dtype = op.result.tile.dtype
-    if not dtype.is_float:
-        return whole_numbers.sums(op, x)
-    return summed(x, Running(op.attrs, x.value.shape)).rounded(dtype)
+def _prod(op: Op, numerics: Numerics, x: Bounded) -> Bounded:
+    loss = addition_loss(f32, numerics.addition_roundoffs)
+    return multiplied(x, op.attrs["axis"], loss).rounded(op.result.tile.dtype)
 
 
-def _mma(op: Op, acc: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    if not op.result.tile.dtype.is_float:
-        return whole_numbers.matrix_product(op, acc, a, b)
-    if op.attrs["precision"] == "tf32" and op.operands[1].tile.dtype == f32:
-        a, b = tf32_operand(a), tf32_operand(b)
+def _mma(op: Op, numerics: Numerics, acc: Bounded, a: Bounded, b: Bounded) -> Bounded:
+    dtypes = [v.tile.dtype for v in op.operands[1:]]
+    if op.attrs["precision"] == "tf32" and dtypes[0] == f32:
+        a, b = tf32_operand(a, numerics.tf32_error), tf32_operand(b, numerics.tf32_error)
     left = a.map(np.transpose) if op.attrs["transpose_a"] else a
     right = b.map(np.transpose) if op.attrs["transpose_b"] else b
-    return matrix_product(acc, left, right)
+    usual = addition_loss(f32, numerics.addition_roundoffs)
+    loss = max(numerics.product_losses.get(dtype.name, usual) for dtype in dtypes)
+    smallest = [2.0 ** format_of(dtype).min_exponent for dtype in dtypes]
+    unnormalised = any(dtype.name in numerics.unnormalised for dtype in dtypes)
+    return matrix_product(acc, left, right, loss, loss * smallest[0] * smallest[1] if unnormalised else 0.0)
 
 
 def _cast(op: Op, x: Bounded) -> Bounded:
@@ -210,8 +226,18 @@ OPS: dict[str, Callable[..., Bounded]] = {
     "bitcast": _bitcast,
     "reduce_max": _reduce_extreme,
     "reduce_min": _reduce_extreme,
+}
+
+ACCUMULATING: dict[str, Callable[..., Bounded]] = {
     "reduce_sum": _sum,
     "reduce_prod": _prod,
     "cumsum": _cumsum,
     "mma": _mma,
+}
+
+ON_INTEGERS: dict[str, Callable[..., Bounded]] = {
+    "reduce_sum": whole_numbers.sums,
+    "reduce_prod": whole_numbers.sums,
+    "cumsum": whole_numbers.sums,
+    "mma": whole_numbers.matrix_product,
 }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.reference.accumulation import Terms, accumulated, lowest_bit
+from warpwave.tiles.reference.accumulation import Terms, accumulated, addition_loss, lowest_bit
 from warpwave.tiles.reference.bounded import Bounded, certain, settle, simplified
 from warpwave.tiles.reference.conversion import as_numbers, full_range
 from warpwave.tiles.reference.memory import Window
@@ -115,7 +115,7 @@ class OracleStorage:
         pending, self.pending = self.pending, None
         terms = Terms(self.parts, pending.magnitude, pending.unit, pending.count)
         special = ~np.isfinite(pending.magnitude)
-        sums = accumulated(terms, self.dtype)
+        sums = accumulated(terms, self.dtype, addition_loss(self.dtype))
         lost = special & (pending.count > 1) & ~np.isnan(self.parts.low)
         unknown = settle(*_components(self.parts), lost)
         for part, plain, other in zip(*map(_components, (self.parts, sums, unknown)), strict=True):

@@ -21,7 +21,7 @@ _INCREASING = ("add", "max", "min", "relu")
 _FALLING_LAST = ("sub", "neg")  # they fall with the last operand and rise with the others
 
 
-def compute(op: Op, operands: Sequence[Bounded]) -> Bounded:
+def compute(op: Op, *operands: Bounded) -> Bounded:
     """An elementwise op, or one that makes a tile from scalars."""
     (value,) = contract.Contract().compute(op, [x.value for x in operands])
     if all(x.exact for x in operands):

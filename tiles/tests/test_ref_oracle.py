@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import warpwave as ww
 from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e5m2fnuz, i8, i32
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.reference import execute, oracle
+from warpwave.tiles.reference import CONTRACT, Allowance, Numerics, execute, oracle
 from warpwave.tiles.tests import oracle_kernels as kernels
 from warpwave.tiles.tests.legal_evaluation import evaluate_legally
 from warpwave.tiles.tests.reference_harness import captured, judge, op_kernel
@@ -406,3 +406,54 @@ def test_specials_in_sums_and_products(dtype):
         assert (estimate.bound[2] == 0).all()
         estimate, actual = judge(lambda t: ww.prod(t, axis=1), x)
         assert estimate.agrees(actual).all()
+
+
+# -- targets that lose more ---------------------------------------------------------------------------
+
+
+def aligned_product(a, b, bits, smallest=0.0, total=0.0, cut=np.trunc):
+    """Products of one row pair aligned to the largest, cut to `bits` fraction bits, 16 at a time."""
+    for start in range(0, len(a), 16):
+        terms = [total, *(a[start : start + 16] * b[start : start + 16])]
+        quantum = 2.0 ** (np.floor(np.log2(max(*np.abs(terms), smallest))) - bits)
+        total = float(np.float32(sum(cut(t / quantum) * quantum for t in terms)))
+    return total
+
+
+def product_of_rows(a, b):
+    return ww.mma_ABt(ww.full(ww.rt[f32, 4, 4], -1e-44), a, b)
+
+
+def estimate_product(a, b, numerics):
+    kernel, _ = op_kernel(product_of_rows, (a, b))
+    return oracle(kernel, {"a0": a, "a1": b, "r0": np.zeros((4, 4), np.float32)}, numerics=numerics)["r0"]
+
+
+def test_a_target_may_accumulate_a_format_in_fewer_bits():
+    a, b = normal((4, 64), fp8e4m3, 1), normal((4, 64), fp8e4m3, 2)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    short = np.array([[aligned_product(p, q, 13) for q in wide_b] for p in wide_a])
+    assert estimate_product(a, b, CONTRACT).agrees(short).mean() < 0.3
+    relaxed = Numerics(product_losses={"fp8e4m3": 2.0**-13})
+    assert estimate_product(a, b, relaxed).agrees(short).all()
+    half = normal((4, 64), bf16, 1), normal((4, 64), bf16, 2)
+    np.testing.assert_array_equal(estimate_product(*half, relaxed).bound, estimate_product(*half, CONTRACT).bound)
+
+
+def test_a_target_may_align_subnormals_to_the_smallest_normal():
+    a, b = normal((4, 64), f16, 1, 1e-6), normal((4, 64), f16, 2, 1e-6)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    down = {"smallest": 2.0**-28, "total": float(np.float32(-1e-44)), "cut": np.floor}
+    short = np.array([[aligned_product(p, q, 24, **down) for q in wide_b] for p in wide_a])
+    assert not estimate_product(a, b, CONTRACT).agrees(short).all()
+    assert estimate_product(a, b, Numerics(unnormalised=frozenset(["f16"]))).agrees(short).all()
+
+
+def test_a_target_may_have_a_less_accurate_function():
+    x = np.linspace(-3, 3, 64).astype(np.float32)
+    kernel, _ = op_kernel(ww.tanh, (x,))
+    arguments = {"a0": x, "r0": np.zeros(64, np.float32)}
+    coarse = (np.tanh(x.astype(np.float64)) * (1 + 2.0**-12)).astype(np.float32)
+    assert not oracle(kernel, arguments)["r0"].agrees(coarse).any()
+    relaxed = Numerics(functions={**CONTRACT.functions, "tanh": Allowance(2**12)})
+    assert oracle(kernel, arguments, numerics=relaxed)["r0"].agrees(coarse).all()
