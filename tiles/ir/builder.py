@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from warpwave.tiles.dtypes import DType
-from warpwave.tiles.errors import Loc
+from warpwave.tiles.errors import Loc, TileValueError
 from warpwave.tiles.ir.core import Block, Op, Value
 from warpwave.tiles.ir.opdefs import OPS
+
+MAX_OPS = 200_000
 
 
 class Builder:
@@ -22,6 +24,7 @@ class Builder:
         self.block = block
         self.body = block
         self.emitted: set[str] = set()
+        self.count = 0
         self.loc: Loc | None = None
 
     def emit(
@@ -30,6 +33,12 @@ class Builder:
         """Append op `name`; its type rule gives the results or raises what does not fit."""
         results = [Value(t) for t in OPS[name].result_types([v.type for v in operands], attrs)]
         self.emitted.add(name)
+        self.count += 1
+        if self.count > MAX_OPS:
+            raise TileValueError(
+                f"the kernel needs more than {MAX_OPS} ops",
+                hint="unroll less: ww.range keeps a loop; nested early returns copy what follows them",
+            )
         self.block.ops.append(Op(name, list(operands), attrs, results, list(regions), self.loc))
         return results
 

@@ -120,14 +120,16 @@ def print(message: str, *values: Any) -> None:
 
 def check(condition: Any, message: str = "") -> None:
     """Stop the kernel with an error at this line unless all of `condition` is true (debugging)."""
+    builder = context.builder()
     if isinstance(condition, builtins.bool):
-        if not condition:
+        if condition:
+            return
+        if builder.block is builder.body:
             raise TileValueError(f"check failed at compile time: {message}")
-        return
     tile = as_tile(condition)
     if tile.dtype != bool_:
         raise TileTypeError(f"ww.check takes a comparison, got {tile.type}")
-    context.builder().emit("check", [tile.value], message=message)
+    builder.emit("check", [tile.value], message=message)
 
 
 def causal_mask(scores: Tile, *, row: Any, col: Any, fill: Any = float("-inf")) -> Tile:

@@ -56,6 +56,12 @@ class Tile:
     def __repr__(self) -> str:
         return f"<runtime {self.type}>"
 
+    def __copy__(self) -> Tile:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Tile:
+        return self  # immutable, as a number is
+
     def __str__(self) -> str:
         raise self._refusal("the text of", "use ww.print(text, x) to see it at run time")
 

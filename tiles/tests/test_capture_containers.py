@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import NamedTuple
 
@@ -235,6 +236,17 @@ def frozen_dataclass_state(n, a, out):
         state = state.with_(ww.load(a, i))
     ww.store(out, 0, state.total)
     ww.store(out, 1, state.count)
+
+
+@agrees
+def copies_of_structures(n, x, out):
+    xs = [x, [n]]
+    ys = copy.deepcopy(xs)
+    zs = copy.copy(xs)
+    zs[1][0] = 5
+    ww.store(out, 0, xs[1][0])
+    ww.store(out, 1, ys[1][0])
+    ww.store(out, 2, zs[0] + ys[0])
 
 
 @agrees

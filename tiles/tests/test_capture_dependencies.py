@@ -254,3 +254,26 @@ def test_parameters_may_be_absent():
     types_ = {"n": scalar(i32), "out": TensorType(i32, 1), "bias": None}
     assert "load" not in print_kernel(capture(program, types_, {}).kernel)
     assert "load" in print_kernel(capture(program, {**types_, "bias": TensorType(i32, 1)}, {}).kernel)
+
+
+def test_a_kernel_of_endless_size_is_refused(monkeypatch):
+    monkeypatch.setattr("warpwave.tiles.ir.builder.MAX_OPS", 500)
+
+    def program(n, out):
+        for k in range(1000):
+            ww.store(out, k, n)
+
+    with pytest.raises(TileError, match="more than 500 ops"):
+        captured(program)
+
+
+def test_a_variable_of_the_real_closure_is_not_rebound():
+    count = 0
+
+    def program(n, out):
+        nonlocal count
+        count = count + 1
+
+    with pytest.raises(CaptureError, match="cannot rebind 'count'"):
+        captured(program)
+    assert count == 0

@@ -279,4 +279,6 @@ def annotated_and_typed_names(n, out):
 def static_asserts_and_checks(n, out):
     assert SCALE == 3, "never"
     ww.check(n > -100, "never")
+    if n > 100:
+        ww.check(False, "never reached")
     ww.store(out, 0, n)
