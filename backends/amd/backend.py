@@ -10,6 +10,7 @@ from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.build import REMEDY, find_compiler
 from warpwave.backends.amd.lower.lower import lower
 from warpwave.backends.amd.program import AmdProgram
+from warpwave.backends.amd.tuned import constants_for
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.backend import Diagnosis, Target
 
@@ -52,6 +53,10 @@ class AmdBackend:
         program = AmdProgram(kernel, arch, lower(kernel, arch, dict(options)))
         program.check_resources()
         return program
+
+    def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Tuned constants of the library's kernels."""
+        return constants_for(kernel, target, arguments)
 
 
 BACKEND = AmdBackend()

@@ -13,6 +13,7 @@ from warpwave.tiles.ir import Kernel, Op, Value, walk
 from warpwave.tiles.types import TileType
 
 OPTIONS = ("waves", "stages")
+MOST_HELD = 160  # registers a lane for accumulators and register operands; the rest is for everything else
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,24 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     if options.get("waves"):
         plan.reasons.append(f"{options['waves']} waves: asked for")
         return int(options["waves"])
-    products = [op.results[0].tile for op in walk(kernel.body) if op.name == "mma"]
+    products = [op for op in walk(kernel.body) if op.name == "mma"]
     if products:
-        largest = max(map(_elements, products))
-        waves = 8 if largest > 128 * 128 else 4 if largest > 32 * 32 else 1
-        plan.reasons.append(f"{waves} waves: the largest accumulator has {largest} elements")
+        largest = max(_elements(op.result.tile) for op in products)
+        held = _held_registers(products)
+        waves = 8 if held > MOST_HELD * 4 or largest > 128 * 128 else 4 if largest > 32 * 32 else 1
+        plan.reasons.append(f"{waves} waves: products hold {held // waves} registers a lane at once")
         return waves
     largest = max((_elements(t) for t in _register_tiles(kernel)), default=1)
     waves = min(8, max(1, 1 << max(0, (largest // 1024).bit_length() - 1)))
     plan.reasons.append(f"{waves} waves: the largest register tile has {largest} elements, about 16 a lane")
     return waves
+
+
+def _held_registers(products: list[Op]) -> int:
+    """Registers a lane that accumulators and register operands of different products need, if one wave had all."""
+    tiles = {op.result.tile for op in products}
+    tiles |= {op.operands[1].tile for op in products if op.operands[1].tile.space == "register"}
+    return sum(tile.nbytes // 4 for tile in tiles) // 64
 
 
 def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan) -> MmaPlan:

@@ -1,0 +1,32 @@
+"""Constants of the library's kernels that suit each AMD target, where the kernels' own defaults do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# Bytes of a and of b along the depth of one pipeline step. gfx950's 160 KB of LDS hold two steps of 256 x 256
+# tiles with 128-byte rows (lowering may cut them further), gfx942's 64 KB two steps with 64-byte rows.
+DEPTH_BYTES = {"gfx942": 64, "gfx950": 128}
+
+
+def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
+
+
+def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """gfx942 stages tiles in registers, which wide heads leave none for."""
+    wide = max(arguments["q"].shape[-1], arguments["v"].shape[-1]) > 192
+    return {"BK": 32} if arch == "gfx942" and wide else {}
+
+
+_RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
+    "warpwave.kernels.attention:attention": _attention,
+    "warpwave.kernels.gemm:gemm": _gemm,
+}
+
+
+def constants_for(kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Constants for "module:name" of a kernel on "amd:gfx..."; empty where the kernel's own are used."""
+    rule = _RULES.get(kernel)
+    return rule(target.split(":")[1], arguments) if rule else {}
