@@ -123,17 +123,17 @@ class Interpreter:
                 if handler is None:
                     raise unsupported(statement)
                 flow = handler(self, statement, (*body[position + 1 :], *after))
-                self._check_state()
+                self._check_state(statement)
             if flow is not NEXT:
                 return flow
         return NEXT
 
-    def _check_state(self) -> None:
-        """Refuse a change that cannot be honoured at the statement that made it."""
+    def _check_state(self, statement: ast.stmt) -> None:
+        """Refuse a change that cannot be honoured at the statement that made it, or note it if it can be undone."""
         self.dependencies.check_unchanged()
         self.joined.check()
         if self.regions:
-            self.regions[-1].check_shapes()
+            self.regions[-1].note_shapes(self.loc(statement))
 
     # -- names ----------------------------------------------------------------------------------------
 

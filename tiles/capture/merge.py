@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from warpwave.tiles.capture.scope import InterpretedFunction, InterpretedGenerator
 from warpwave.tiles.capture.state import Contents, same
 from warpwave.tiles.dtypes import DType, bool_, f32
 from warpwave.tiles.language.elementwise import cast, constant, is_number, natural_dtype, to_register
@@ -54,8 +55,10 @@ def parts(x: Any, contents: Contents = MappingProxyType({})) -> list[tuple[Any, 
         return list(enumerate(x))
     if type(x) is dict:
         return list(x.items())
-    if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        return [(f.name, getattr(x, f.name)) for f in dataclasses.fields(x)]
+    if dataclasses.is_dataclass(x) and not isinstance(x, type | InterpretedFunction | InterpretedGenerator):
+        names = [f.name for f in dataclasses.fields(x)]
+        if vars(x).keys() == set(names) if hasattr(x, "__dict__") else True:
+            return [(name, getattr(x, name)) for name in names]
     return None
 
 

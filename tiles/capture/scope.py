@@ -85,7 +85,7 @@ class Frame:
         return None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InterpretedFunction:
     """A function or lambda defined inside a kernel; it closes over its frame by reference, as in Python."""
 
@@ -93,6 +93,9 @@ class InterpretedFunction:
     signature: inspect.Signature
     frame: Frame
     invoke: Callable[[InterpretedFunction, tuple[Any, ...], dict[str, Any]], Any]
+
+    def __repr__(self) -> str:
+        return f"the function {self.source.name}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Lets native code (map, sorted's key) call it."""

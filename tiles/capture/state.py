@@ -20,7 +20,7 @@ import numpy as np
 
 from warpwave.tiles.capture.scope import UNBOUND, Frame, InterpretedFunction, InterpretedGenerator
 from warpwave.tiles.dtypes import DType
-from warpwave.tiles.errors import CaptureError
+from warpwave.tiles.errors import CaptureError, Loc
 from warpwave.tiles.language.handles import Buffer, Tensor, Tile
 from warpwave.tiles.types import TileType
 
@@ -58,11 +58,12 @@ class _Saved:
     def restore(self) -> None:
         if self.is_untouched:  # an outside container is not written to, as other threads may read it
             return
-        self.target.clear()
         if isinstance(self.target, list):
-            self.target.extend(self.content)
-        else:
-            self.target.update(self.content)
+            self.target[:] = self.content
+            return
+        if list(self.target) != list(self.content):  # a loop over a dict goes on only if its keys stay in place
+            self.target.clear()
+        self.target.update(self.content)
 
 
 def _items(container: Any) -> list[Any]:
@@ -83,6 +84,7 @@ class Snapshot:
     def __init__(self, frames: list[Frame]) -> None:
         self._saved: dict[int, _Saved] = {}
         self._watched: dict[int, _Watched] = {}
+        self._places: dict[int, Loc] = {}
         stack: list[Any] = list(frames)
         while stack:
             self._visit(stack.pop(), stack)
@@ -148,21 +150,35 @@ class Snapshot:
             found += [s for k in keys if not same(self.before(s := Slot(holder_id, k)), self.current(s))]
         return found
 
+    def note_shapes(self, loc: Loc) -> None:
+        """Remember the statement at which a container or object changed as it must not have by the end."""
+        changed = self._changed_shapes()
+        self._places = {i: self._places.get(i, loc) for i in changed}
+
     def check_shapes(self) -> None:
         """CaptureError for a container that changed its size or keys, or an object that changed."""
-        for saved in self._saved.values():
-            if not isinstance(saved.holder, Frame) and _shape_changed(saved):
-                raise CaptureError(
-                    f"{self._name_of(saved.holder)} changes its size or keys inside a run-time loop or branch",
-                    hint="its shape is part of the compiled kernel: build it before, or loop over a compile-time range",
-                )
-        for watched in self._watched.values():
-            if not _same_picture(picture(watched.holder), watched.picture):
-                what = "is advanced" if hasattr(type(watched.holder), "__next__") else "is changed"
-                raise CaptureError(
-                    f"{self._name_of(watched.holder)} {what} inside a run-time loop or branch",
-                    hint="only variables and items of lists and dicts can change there",
-                )
+        for i, error in self._changed_shapes().items():
+            error.loc = self._places.get(i)
+            raise error
+
+    def _changed_shapes(self) -> dict[int, CaptureError]:
+        saved = {i: s.holder for i, s in self._saved.items() if not isinstance(s.holder, Frame) and _shape_changed(s)}
+        changed = {i: w.holder for i, w in self._watched.items() if not _same_picture(picture(w.holder), w.picture)}
+        errors = {i: self._shape_error(holder) for i, holder in saved.items()}
+        return {**errors, **{i: self._change_error(holder) for i, holder in changed.items()}}
+
+    def _shape_error(self, container: Any) -> CaptureError:
+        return CaptureError(
+            f"{self._name_of(container)} changes its size or keys inside a run-time loop or branch",
+            hint="its shape is part of the compiled kernel: build it before, or loop over a compile-time range",
+        )
+
+    def _change_error(self, obj: Any) -> CaptureError:
+        what = "is advanced" if hasattr(type(obj), "__next__") else "is changed"
+        return CaptureError(
+            f"{self._name_of(obj)} {what} inside a run-time loop or branch",
+            hint="only variables and items of lists and dicts can change there",
+        )
 
     def _name_of(self, obj: Any) -> str:
         kind = type(obj).__name__

@@ -167,18 +167,18 @@ def _run_time_for(ip: Interpreter, node: ast.For, iterable: RuntimeRange) -> Flo
 
 
 def _while(ip: Interpreter, node: ast.While, rest: Rest) -> Flow:
-    with ip.frame.in_loop():
-        for _ in range(MAX_UNROLL):
-            known = _probe(ip, node.test)
-            if isinstance(known, Tile):
-                return _run_time_while(ip, node)
-            if not known:
-                return ip.run(node.orelse, rest)
+    for _ in range(MAX_UNROLL):
+        known = _probe(ip, node.test)
+        if isinstance(known, Tile):
+            return _run_time_while(ip, node)
+        if not known:
+            return ip.run(node.orelse, rest)
+        with ip.frame.in_loop():
             flow = ip.run(node.body)
-            if flow.kind == "break":
-                return NEXT
-            if flow.kind == "return":
-                return flow
+        if flow.kind == "break":
+            return NEXT
+        if flow.kind == "return":
+            return flow
     raise CaptureError(f"a compile-time while runs more than {MAX_UNROLL} times", hint="is its condition ever false?")
 
 

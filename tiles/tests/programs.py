@@ -111,6 +111,20 @@ def registry() -> tuple[list[Program], Callable[[Program], Program]]:
     return programs, agrees
 
 
+def refusals() -> tuple[list[Any], Callable[..., Callable[[Program], Program]]]:
+    """A list of test cases for `check_refusal` and the decorator that adds to it."""
+    cases: list[Any] = []
+
+    def refused(reason: str, hint: str | None = None) -> Callable[[Program], Program]:
+        def register(program: Program) -> Program:
+            cases.append(pytest.param(program, reason, hint, id=program.__name__))
+            return program
+
+        return register
+
+    return cases, refused
+
+
 def arguments(program: Program, n: int, x: float) -> dict[str, Any]:
     """Fresh arguments for one run."""
     made = {

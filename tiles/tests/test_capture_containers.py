@@ -143,6 +143,37 @@ def list_changed_and_then_replaced_in_a_loop(n, out):
 
 
 @agrees
+def dict_changed_in_a_branch_while_a_loop_goes_through_it(n, out):
+    d = {"a": 1, "b": 2, "c": 3}
+    del d["a"]
+    d["z"] = 4
+    s = 0
+    for k in d:
+        if n > 1:
+            d[k] = d[k] + n
+        s += d[k]
+    ww.store(out, 0, s)
+
+
+@agrees
+def slice_of_a_list_assigned_in_a_loop(n, out):
+    xs = [n, 1, 2]
+    for i in range(n):
+        xs[0:2] = [xs[1], xs[0] + i]
+    ww.store(out, 0, xs[0])
+    ww.store(out, 1, xs[1])
+
+
+@agrees
+def queue_of_fixed_length(n, t, tout):
+    tiles = [ww.load(t, (0, 0), rt[f32, 4, 4]), ww.zeros(rt[f32, 4, 4])]
+    for _ in range(n):
+        first = tiles.pop(0)
+        tiles.append(first + 1.0)
+    ww.store(tout, (0, 0), tiles[0] - tiles[1])
+
+
+@agrees
 def append_in_a_static_loop(n, out):
     xs = []
     for k in range(3):

@@ -261,6 +261,18 @@ def else_of_a_static_loop_returns_early(n, out):
     ww.store(out, 4, 44)
 
 
+@agrees
+def else_of_a_static_while_returns_early(n, out):
+    k = 0
+    while k < 2:
+        k += 1
+    else:
+        if n > 1:
+            ww.store(out, 3, 33)
+            return
+    ww.store(out, 4, 44)
+
+
 # -- numbers known at capture that become run-time ------------------------------------------------
 
 
