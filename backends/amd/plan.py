@@ -26,10 +26,14 @@ class MmaPlan:
 
 @dataclass
 class Plan:
-    """All choices, with a reason for each (`explain`)."""
+    """All choices, with a reason for each (`explain`).
+
+    `windowed`: blocks visit the last two grid dimensions in windows; else each XCD gets one run of blocks.
+    """
 
     waves: int
     stages: int
+    windowed: bool = False
     mmas: dict[Op, MmaPlan] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
@@ -51,7 +55,20 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     for op in walk(kernel.body):
         if op.name == "mma":
             plan.mmas[op] = _plan_mma(kernel, op, target, plan)
+    plan.windowed = _is_tile_grid(kernel, plan)
+    plan.reasons.append(
+        "blocks in windows over the tile grid, a run of them on each XCD"
+        if plan.windowed
+        else "one run of consecutive blocks on each XCD"
+    )
     return plan
+
+
+def _is_tile_grid(kernel: Kernel, plan: Plan) -> bool:
+    """Whether blocks of a row of the grid share one operand and blocks of a column the other, as in a product."""
+    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
+    products = list(plan.mmas)
+    return grid is not None and len(grid.results) >= 2 and len(products) == 1 and not _is_rowwise(kernel, products[0])
 
 
 def _register_tiles(kernel: Kernel) -> Iterator[TileType]:

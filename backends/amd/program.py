@@ -14,6 +14,7 @@ import numpy.typing as npt
 from warpwave.backends.amd import sim
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.build import compile_to_asm
+from warpwave.backends.amd.grid_order import choose_order
 from warpwave.backends.amd.lower.lower import MAX_GRID_RANK, Lowered
 from warpwave.backends.amd.resources import read_resources
 from warpwave.tiles.errors import CheckFailed, ResourceError, UnsupportedError
@@ -92,6 +93,8 @@ class AmdProgram:
         for argument, value in zip(arguments.values(), self.kernel.params, strict=True):
             packed += _pack(argument, value.type)
         packed += [np.int32(n) for n in (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]]
+        order = choose_order(*(1, *sizes)[-2:], self.target.chips[0].xcds)
+        packed += [np.int32(order.chunk), np.int32(order.window)]
         threads = (self.lowered.plan.threads, 1, 1)
         program = self._simulated(_wide_tensors(arguments))
         report = program.launch(self.kernel.name, (blocks, 1, 1), threads, [*packed, status], **simulation)

@@ -467,3 +467,26 @@ DEVICE vec<short, 4> read_transposed(u32 address, int offset) {
 #endif
   return x;
 }
+
+// -- grid order (grid_order.py has the same functions, with their reasons) ---------------------------------
+
+constexpr int xcds = 8;
+
+DEVICE int chiplet_transform(int block, int size, int chunk) {
+  const int group = xcds * chunk;
+  if (block >= size / group * group) return block;
+  const int turn = block / xcds;
+  return turn / chunk * group + block % xcds * chunk + turn % chunk;
+}
+
+DEVICE int contiguous_transform(int block, int size) {
+  const int xcd = block % xcds, extra = size % xcds;
+  return xcd * (size / xcds) + (xcd < extra ? xcd : extra) + block / xcds;
+}
+
+// Position within windows of `window` rows, walked column by column: row * cols + col.
+DEVICE int windowed_position(int position, int rows, int cols, int window) {
+  const int first = position / (window * cols) * window, left = rows - first;
+  const int height = left < window ? left : window, rest = position % (window * cols);
+  return (first + rest % height) * cols + rest / height;
+}

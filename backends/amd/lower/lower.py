@@ -69,12 +69,22 @@ def lower_op(lw: Lowering, op: Op) -> None:
 
 
 def _lower_grid(lw: Lowering, op: Op) -> None:
-    """Coordinates from the linear block number; the last is fastest. Sizes come from the host."""
-    lw.body.line("int rest = block_id;")
-    for axis in reversed(range(len(op.results))):
-        name = lw.define(op.results[axis])
-        lw.body.line(f"const int {name} = rest % grid_sizes[{axis}];")
-        lw.body.line(f"rest /= grid_sizes[{axis}];")
+    """This block's coordinates: the backend chooses the order, so that each XCD's blocks share what they read."""
+    last = len(op.results) - 1
+    sizes = [f"grid_sizes[{axis}]" for axis in range(last + 1)]
+    total = " * ".join(sizes)
+    if lw.plan.windowed:
+        plane = f"({sizes[-2]} * {sizes[-1]})"
+        lw.body.line(f"const int ordered = chiplet_transform(block_id, {total}, order_chunk);")
+        window = f"windowed_position(ordered % {plane}, {sizes[-2]}, {sizes[-1]}, order_window)"
+        lw.body.line(f"int rest = ordered / {plane} * {plane} + {window};")
+    else:
+        lw.body.line(f"int rest = contiguous_transform(block_id, {total});")
+    for axis in reversed(range(last + 1)):
+        name = lw.define(op.results[axis], op.results[axis].name)
+        lw.body.line(f"const int {name} = rest % {sizes[axis]};")
+        if axis:
+            lw.body.line(f"rest /= {sizes[axis]};")
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,7 @@ def _parameters(kernel: Kernel) -> tuple[list[str], list[str]]:
         extents = ", ".join(f"{name}_extent{a}" for a in axes)
         members = f"{name}_base, {name}_offset, {{{strides}}}, {{{extents}}}"
         gathered.append(f"  const tensor<{kind}, {value.type.rank}> {name}_ = {{{members}}};")
-    parameters += [f"const int grid_size{a}" for a in range(MAX_GRID_RANK)] + ["int *status"]
+    parameters += [f"const int grid_size{a}" for a in range(MAX_GRID_RANK)]
+    parameters += ["const int order_chunk", "const int order_window", "int *status"]
     gathered.append(f"  const int grid_sizes[] = {{{', '.join(f'grid_size{a}' for a in range(MAX_GRID_RANK))}}};")
     return parameters, gathered
