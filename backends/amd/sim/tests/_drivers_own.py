@@ -7,6 +7,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from ._drivers import Check, bf16, driver, wide
+from ._pools import F32_EDGES, F64_EDGES
 
 F32 = np.float32
 
@@ -370,3 +371,20 @@ def doubles(launch, rng):
     total = np.trunc(x) + y.astype(F32).astype(float)
     want = [x / y, np.sqrt(np.abs(x)), x * y + np.floor(x), total + np.maximum(x, y)]
     return [Check("O", out, np.stack(want, axis=1), rtol=1e-14, atol=1e-10)]
+
+
+@driver("kernels/division.hip", "division")
+def division(launch, rng):
+    """Every pair of edge values, bit for bit.
+
+    Not among them: doubles whose denominator has an all-ones mantissa, the one case in which a quotient by
+    fused multiply-adds need not be rounded correctly (Markstein, "IA-64 and Elementary Functions", 2000).
+    """
+    x, y = (g.ravel() for g in np.meshgrid(*[np.array(F32_EDGES, np.uint32).view(F32)] * 2))
+    edges = np.array([e for e in F64_EDGES if ~e & (1 << 52) - 1], np.uint64).view(float)
+    u, v = (np.resize(g.ravel(), x.shape) for g in np.meshgrid(edges, edges))
+    n = len(x)
+    q, p, r = np.zeros(n, F32), np.zeros(n), np.zeros(n, F32)
+    launch((-(-n // 64), 1, 1), (64, 1, 1), q, p, r, x, y, u, v, np.int32(n))
+    with np.errstate(all="ignore"):
+        return [Check("Q", q, x / y), Check("P", p, u / v), Check("R", r, np.sqrt(x))]

@@ -72,6 +72,29 @@ def pool_for(name: str):
     return f32_pool if "f32" in name else int_pool
 
 
+def _small_integers(rng, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers whose products and sums are exact, whatever the order and number of roundings."""
+    whole = rng.integers(-8, 9, (2, *shape))
+    if "bf16" in name:
+        halves = [(w.astype(np.float32).view(np.uint32) >> 16) for w in whole]
+    else:
+        halves = [w.astype(np.float16).view(np.uint16).astype(np.uint32) for w in whole]
+    words = halves[0] | halves[1] << np.uint32(16)
+    if "f32" in name:  # the addend, and the old destination
+        words[:, [4, -1]] = whole[0][:, [4, -1]].astype(np.float32).view(np.uint32)
+    return words
+
+
+def _as_words(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Values in registers; doubles in pairs of registers."""
+    if values.itemsize < 8:
+        words = np.ascontiguousarray(values).view(np.uint32)
+        return words[..., : shape[2]].copy()
+    pairs = np.ascontiguousarray(values[:, ::2, : shape[2]]).view(np.uint64)
+    halves = [pairs & np.uint64(0xFFFFFFFF), pairs >> np.uint64(32)]
+    return np.stack(halves, axis=2).reshape(shape).astype(np.uint32)
+
+
 def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) -> Operands:
     """Inputs that suit an instruction, the same on every run."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
@@ -80,5 +103,18 @@ def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) ->
         vectors[:, 2] = rng.integers(-40, 41, (groups, LANES)).astype(np.uint32)
     if "scalef32" in name:
         vectors[:, 38] = (rng.integers(120, 135, (groups, LANES)) << 23).astype(np.uint32)
-    scalars = pool_for(name)(rng, (groups, 2, LANES)).reshape(groups, 2 * LANES)[:, :SCALARS]
-    return Operands(vectors, np.ascontiguousarray(scalars), target, agprs="accvgpr" in name)
+    if name.startswith(("v_dot2_f32", "v_dot2c_f32", "v_mad_f16", "v_mac_f16", "v_madmk", "v_madak")):
+        vectors = _small_integers(rng, name, vectors.shape)
+    if name.startswith("v_div_"):
+        # Their special cases are steps of one algorithm: the division kernel checks them by its quotients.
+        kind = np.float64 if name.endswith("f64") else np.float32 if name.endswith("f32") else np.float16
+        tame = rng.uniform(0.5, 1000, (groups, REGISTERS, LANES * 2)) * rng.choice(
+            [-1, 1], (groups, REGISTERS, LANES * 2)
+        )
+        vectors = _as_words(tame.astype(kind), vectors.shape)
+    scalars = np.ascontiguousarray(pool_for(name)(rng, (groups, 2, LANES)).reshape(groups, -1)[:, :SCALARS])
+    if name.startswith(("v_mad_f16", "v_mac_f16", "v_madmk", "v_madak")):
+        scalars = np.ascontiguousarray(vectors[:, 0, :SCALARS])
+    if "scalef32" in name:
+        scalars[:, 1] = rng.integers(120, 135, groups) << 23
+    return Operands(vectors, scalars, target, agprs="accvgpr" in name)

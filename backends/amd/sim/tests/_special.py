@@ -21,12 +21,15 @@ def small_float_cases(name: str) -> list[Case]:
         texts += [f"{name}_e64 v[128:129], v8 op_sel:[1]", f"{name} v[128:129], s25"]
         return [Case(t, 2) for t in texts] + [Case(texts[0], 2, exec=m) for m in PARTIAL]
     sels = [""] + [f"op_sel:[0,0,{b}]" for b in (0, 1)]
-    if "_sr_" in name:
+    if "_sr_f16" in name or "_sr_bf16" in name:
+        sels = ["", "op_sel:[0,0,1]"]
+    elif "_sr_" in name:
         sels = [""] + [f"op_sel:[0,0,{a},{b}]" for a, b in product((0, 1), repeat=2)]
     cases = [Case(f"{name} v128, v8, v10 {sel}".strip()) for sel in sels]
     cases += [Case(f"{name} v128, {mark.format('v8')}, v10") for mark in ("-{}", "|{}|", "-|{}|")]
     cases += [Case(f"{name} v128, v8, v10", exec=m) for m in PARTIAL]
-    return [*cases, Case(f"{name} v128, v8, v10", mode=OVERFLOW_MODE)]
+    saturating = [] if "f16_f32" in name else [Case(f"{name} v128, v8, v10", mode=OVERFLOW_MODE)]
+    return cases + saturating
 
 
 SCALED = re.compile(r"v_cvt_scalef32_(2xpk16_|sr_pk32_|sr_pk_|sr_|pk32_|pk_|)(\w+)_(\w+)$")
@@ -45,9 +48,8 @@ def scaled_cases(name: str) -> list[Case]:
         inputs = _down_inputs(form, source, count)
     result = f"v[128:{127 + words}]" if words > 1 else "v128"
     scale = "v46"
-    # An up-conversion has its scale second; the assembler writes op_sel with one bit per operand and result.
     operands = [result, *inputs, scale]
-    tails = [""] + [f"op_sel:[{','.join(b)}]" for n in (2, 3, 4) for b in product("01", repeat=n)]
+    tails = ["", *(f"op_sel:[{','.join(b)}]" for b in _selectors(form, target, source, len(operands) - 1))]
     cases = [Case(f"{name} {', '.join(operands)} {tail}".strip(), words) for tail in tails]
     for constant in ("1.0", "2.0", "s25"):
         cases.append(Case(f"{name} {', '.join([*operands[:-1], constant])}", words))
@@ -55,6 +57,18 @@ def scaled_cases(name: str) -> list[Case]:
     if target in ("fp8", "bf8"):
         cases.append(Case(f"{name} {', '.join(operands)}", words, mode=OVERFLOW_MODE))
     return cases
+
+
+def _selectors(form: str, target: str, source: str, sources: int) -> list[tuple[str, ...]]:
+    """op_sel as the assembler writes it: one bit per source, then the destination's (two for a byte)."""
+    if "32" in form or form == "2xpk16_":
+        return []
+    if target in WIDE:
+        picks = product("01", "0") if form == "pk_" and source != "fp4" else product("01", "01")
+        return [p + d for p in picks for d in ([("0",), ("1",)] if not form and target == "f16" else [()])]
+    if form == "pk_" and target != "fp4":
+        return [("0",) * sources + (d,) for d in "01"]
+    return [("0", "0", *d) for d in product("01", repeat=2)]
 
 
 def _down_inputs(form: str, source: str, count: int) -> list[str]:
@@ -77,7 +91,7 @@ LANE_CASES = {
     "v_writelane_b32": [
         Case(f"v_writelane_b32 v128, {value}, {lane}", exec=m)
         for value in ("s26", "7")
-        for lane in ("0", "63", "m0")
+        for lane in ("0", "63", "s27")
         for m in (PARTIAL[0], 0)
     ],
     "v_swap_b32": [Case("v_swap_b32 v128, v129", 2), Case("v_swap_b32 v128, v129", 2, exec=PARTIAL[0])],
@@ -92,7 +106,22 @@ LANE_CASES = {
 for _rows in (16, 32):
     _name = f"v_permlane{_rows}_swap_b32"
     LANE_CASES[_name] = [Case(f"{_name}{e} v128, v129", 2) for e in ("", "_e32", "_e64")]
-    LANE_CASES[_name] += [Case(f"{_name} v128, v129", 2, exec=m) for m in PARTIAL]
+    # EXEC masks under which both lanes of a pair are on or off: the ISA does not say what half a pair does.
+    LANE_CASES[_name] += [Case(f"{_name} v128, v129", 2, exec=m) for m in (0x0F0F0F0F0F0F0F0F, 0)]
+
+
+def div_scale_cases(name: str) -> list[Case]:
+    """The value to scale is the denominator or the numerator: nothing else is meaningful."""
+    wide = name.endswith("f64")
+    registers = ["v[8:9]", "v[10:11]"] if wide else ["v8", "v10"]
+    result = "v[128:129]" if wide else "v128"
+    cases = []
+    for a, b in (registers, registers[::-1]):
+        for sources in (f"{a}, {a}, {b}", f"{a}, {b}, {a}"):
+            for mask in ("vcc", "s[60:61]"):
+                cases.append(Case(f"{name} {result}, {mask}, {sources}", 2 if wide else 1, 2, masks=True))
+    return cases
+
 
 PACKED_SOURCES = {"fma": 3, "mad": 3, "minimum3": 3, "maximum3": 3}
 
@@ -100,10 +129,17 @@ PACKED_SOURCES = {"fma": 3, "mad": 3, "minimum3": 3, "maximum3": 3}
 def special_cases(name: str, spec: Spec) -> list[Case]:
     if name in LANE_CASES:
         return LANE_CASES[name]
+    if name.startswith("v_div_scale"):
+        return div_scale_cases(name)
     if name.startswith("v_cvt_scalef32"):
         return scaled_cases(name)
     if name.startswith("v_cvt"):
         return small_float_cases(name)
+    if name.startswith("v_dot2c"):
+        return [Case(f"{name} v128, v8, v10"), Case(f"{name} v128, v8, v10", exec=PARTIAL[0])]
+    if name.startswith("v_dot2"):
+        tails = ["", "neg_lo:[1,0,0] neg_hi:[1,0,0]", "neg_lo:[0,1,0] neg_hi:[0,0,0]"]
+        return [Case(f"{name} v128, v8, v10, v12 {t}".strip()) for t in tails]
     if "_mix" in name:
         return mix_cases(name)
     if "_saveexec_" in name or "_wrexec_" in name:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from warpwave.backends.amd import sim
+from warpwave.backends.amd.sim import _sim
 
 from ._compile import TARGETS
 from ._legal import legal
@@ -40,9 +41,9 @@ def test_backward_branch_and_unconditional_branch(target):
 
 
 def test_call_and_return(target):
-    """The distances are of the assembled code: s_getpc gives the next instruction's address."""
-    body = ["s_mov_b32 s20, 1", "s_getpc_b64 s[30:31]", ".Lbase:"]
-    body += ["s_add_u32 s30, s30, .Lfunction-.Lbase", "s_addc_u32 s31, s31, 0", "s_swappc_b64 s[32:33], s[30:31]"]
+    """As clang calls a function: pc-relative halves of its address, then s_swappc."""
+    body = ["s_mov_b32 s20, 1", "s_getpc_b64 s[30:31]", "s_add_u32 s30, s30, .Lfunction@rel32@lo+4"]
+    body += ["s_addc_u32 s31, s31, .Lfunction@rel32@hi+12", "s_swappc_b64 s[32:33], s[30:31]"]
     body += ["s_add_u32 s20, s20, 100", *STORE, "s_endpgm", ".Lfunction:", "s_add_u32 s20, s20, 10"]
     got = run([*body, "s_setpc_b64 s[32:33]"], target)
     assert (got[:64] == 111).all()
@@ -74,7 +75,7 @@ def test_clocks_do_not_run_backwards(target):
 
 
 HINTS = ["s_nop 0", "s_sleep 1", "s_setprio 2", "s_setprio 0", "s_waitcnt vmcnt(0) lgkmcnt(0) expcnt(0)", "s_barrier",
-         "buffer_inv sc1", "buffer_inv sc0 sc1", "buffer_wbl2 sc1", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
+         "buffer_inv sc1", "buffer_inv sc0 sc1", "buffer_wbl2 sc1", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol",
          "v_nop", "ds_nop", "s_code_end", "s_sethalt 0", "s_incperflevel 1", "s_decperflevel 1",
          "s_inst_prefetch 1", "s_ttracedata", "s_wakeup", "s_waitcnt_depctr 0"]  # fmt: skip
 
@@ -85,7 +86,7 @@ def test_instructions_that_only_order_or_wait(target, hint):
         with pytest.raises((sim.LoadError, sim.SimError)):
             run([hint], target)
         return
-    if hint.split()[0] not in sim.mnemonics(target):
+    if hint.split()[0] not in _sim.mnemonics():
         pytest.skip("legal, but not implemented: the simulator refuses it by name")
     got = run(["s_mov_b32 s20, 9", hint, "s_waitcnt vmcnt(0)", *STORE], target)
     assert (got[:64] == 9).all()
@@ -100,3 +101,19 @@ def test_a_trap_stops_the_run(target):
 def test_movrel_and_moves_by_m0(target):
     """M0 as a plain register."""
     assert (run(["s_mov_b32 m0, 0x1234", "s_mov_b32 s20, m0", *STORE], target)[:64] == 0x1234).all()
+
+
+@pytest.mark.parametrize(("width", "count"), [("dword", 1), ("dwordx2", 2), ("dwordx4", 4)])
+def test_scalar_store(target, width, count):
+    registers = f"s[20:{19 + count}]" if count > 1 else "s20"
+    body = [f"s_mov_b32 s{20 + i}, {100 + i}" for i in range(count)]
+    got = run([*body, f"s_store_{width} {registers}, s[6:7], 0x10", "s_waitcnt lgkmcnt(0)", "s_dcache_wb"], target)
+    assert got[4 : 4 + count].tolist() == [100 + i for i in range(count)]
+    assert got[4 + count] == 0
+
+
+@pytest.mark.parametrize(("name", "want"), [("s_atomic_inc", 3), ("s_atomic_dec", 7)])
+def test_scalar_atomic(target, name, want):
+    """inc wraps to 0 above the data; dec wraps to the data at 0: one wave after the other."""
+    got = run(["s_mov_b32 s20, 9", f"{name} s20, s[6:7], 0x0", "s_waitcnt lgkmcnt(0)"], target, grid=(3, 1, 1))
+    assert got[0] == want

@@ -7,8 +7,11 @@ GLB void WG(256) reduce(float* __restrict__ O, u32* __restrict__ P, const float*
   m = fmax_(m, SWIZZLE(m, 0x041F)); m = fmax_(m, SWIZZLE(m, 0x081F)); m = fmax_(m, SWIZZLE(m, 0x101F));
   m = fmax_(m, SWIZZLE(m, 0x201F)); m = fmax_(m, SWIZZLE(m, 0x401F));
 #if defined(__gfx950__)
-  { auto p = __builtin_amdgcn_permlane32_swap(bc<u32>(m), bc<u32>(m), false, false); m = fmax_(__builtin_bit_cast(float, p[0]), __builtin_bit_cast(float, p[1])); }
-  { auto p = __builtin_amdgcn_permlane16_swap(bc<u32>(s), bc<u32>(s), false, false); s = __builtin_bit_cast(float, p[0]) + __builtin_bit_cast(float, p[1]); }
+  // The pair's elements go through variables: clang 22 reads element 0 twice when a subscript is bit-cast.
+  { auto p = __builtin_amdgcn_permlane32_swap(bc<u32>(m), bc<u32>(m), false, false); u32 a = p[0], b = p[1];
+    m = fmax_(__builtin_bit_cast(float, a), __builtin_bit_cast(float, b)); }
+  { auto p = __builtin_amdgcn_permlane16_swap(bc<u32>(s), bc<u32>(s), false, false); u32 a = p[0], b = p[1];
+    s = __builtin_bit_cast(float, a) + __builtin_bit_cast(float, b); }
 #else
   m = fmax_(m, shfl_xor(m, 32));
   s = shfl(s, l & ~16) + shfl(s, l | 16);

@@ -49,9 +49,10 @@ def decode(bits: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def encode(value: np.ndarray, fmt: Format) -> np.ndarray:
-    """Bit patterns of values that the format holds exactly; NaN becomes the quiet NaN."""
+    """Bit patterns of values that the format holds exactly; NaN becomes quiet and keeps its top bits."""
     if fmt is F16:
-        return value.astype(np.float16).view(np.uint16)
+        half = value.astype(np.float16)
+        return np.where(np.isnan(half), half.view(np.uint16) | np.uint16(0x200), half.view(np.uint16))
     if fmt is BF16:
         return (value.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     if fmt is F32:
@@ -103,10 +104,12 @@ def fma_odd(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         return add_odd(a * b, c)
 
 
-def _fma64(a: float, b: float, c: float) -> float:
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+def _fma64(a: float, b: float, c: float, power: int = 0) -> float:
+    if math.isfinite(a) and math.isfinite(b) and not math.isfinite(c):
+        return c
+    if not (math.isfinite(a) and math.isfinite(b)):
         return a * b + c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    exact = (Fraction(a) * Fraction(b) + Fraction(c)) * Fraction(2) ** int(power)
     if exact == 0:
         return a * b + c  # keeps the sign rules of zero
     try:
@@ -115,10 +118,10 @@ def _fma64(a: float, b: float, c: float) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
-def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Correctly rounded float64 a * b + c, by exact rationals (Python's int / int rounds correctly)."""
+def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray, power: np.ndarray | int = 0) -> np.ndarray:
+    """Correctly rounded (a * b + c) * 2^power, by exact rationals (Python's int / int rounds correctly)."""
     with np.errstate(all="ignore"):
-        return np.vectorize(_fma64, otypes=[np.float64])(*np.broadcast_arrays(a, b, c))
+        return np.vectorize(_fma64, otypes=[np.float64])(*np.broadcast_arrays(a, b, c, power))
 
 
 def small_table(fmt: Format, bias: int, fnuz: bool = False) -> np.ndarray:

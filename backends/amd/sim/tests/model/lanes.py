@@ -11,6 +11,7 @@ from .machine import Machine, Spec
 from .operands import Line, read_raw, read_source
 
 WHOLE = frozenset({"whole"})
+SPECIAL = frozenset({"special"})
 
 
 def number(name: str) -> int:
@@ -153,8 +154,8 @@ TABLE = {
     "v_accvgpr_read_b32": whole(accumulator_move),
     "v_accvgpr_write_b32": whole(accumulator_move),
     "v_accvgpr_mov_b32": whole(accumulator_move),
-    "v_div_scale_f32": Spec("f32 c: f32 f32 f32", div_scale("f32")),
-    "v_div_scale_f64": Spec("f64 c: f64 f64 f64", div_scale("f64")),
+    "v_div_scale_f32": Spec("f32 c: f32 f32 f32", div_scale("f32"), SPECIAL),
+    "v_div_scale_f64": Spec("f64 c: f64 f64 f64", div_scale("f64"), SPECIAL),
 }
 
 __all__ = ["TABLE", "read_source"]

@@ -26,7 +26,7 @@ class Spec:
 
     @property
     def dst(self) -> list[str]:
-        return self.types.split(":")[0].split()
+        return self.types.replace("=", "").split(":")[0].split()
 
     @property
     def src(self) -> list[str]:
@@ -48,6 +48,7 @@ class Machine:
     def __post_init__(self) -> None:
         self.scc = np.zeros(self.groups, bool)
         self.s |= {"m0": self.scalar(0)}
+        self.a |= {i: np.zeros((self.groups, LANES), np.uint32) for i in range(16)}
         self.write_mask("exec", np.ones((self.groups, LANES), bool))
         self.write_mask("vcc", np.zeros((self.groups, LANES), bool))
 
@@ -198,6 +199,10 @@ def _sources(machine: Machine, line: Line, spec: Spec, texts: list[str], dpp=Non
 
 def finish(machine: Machine, line: Line, kind: str, result: Array, spec: Spec) -> Array:
     """Output modifiers, rounding and denormal control of a result; its bit pattern."""
+    if spec.types.startswith("="):
+        return wrap_or_saturate(result, kind, "clamp" in line.modifiers)
+    if "raw" in spec.flags:
+        return _modified_bits(machine, line, result, kind)
     if isinstance(result, list) or kind not in ("f16", "h16", "f32", "f64", "bf16"):
         return result
     name = "f16" if kind == "h16" else kind
@@ -207,13 +212,35 @@ def finish(machine: Machine, line: Line, kind: str, result: Array, spec: Spec) -
     return bits.encode(value, fmt)
 
 
+def wrap_or_saturate(exact: Array, kind: str, clamp: bool) -> Array:
+    """An exact integer result in the kind's width: modulo, or with clamp the nearest value that fits."""
+    width = int(kind[-2:])
+    if clamp:
+        signed = "i" in kind
+        least, most = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+        exact = np.clip(exact, least, most)
+    return (exact & ((1 << width) - 1)).astype(np.uint32)
+
+
+def _modified_bits(machine: Machine, line: Line, pattern: Array, kind: str) -> Array:
+    """clamp and omod of an instruction that otherwise passes bits on."""
+    if not ("clamp" in line.modifiers or line.omod):
+        return pattern
+    name = f"f{kind[-2:]}"
+    fmt = bits.FORMATS[name]
+    value = output_modifiers(machine, line, name, bits.decode(pattern, fmt), fmt, machine.round_mode(name))
+    return bits.encode(value, fmt)
+
+
 def output_modifiers(machine, line, name, value, fmt, mode):
     """OMOD counts only with output denormals and IEEE mode off; then clamp to [0, 1] (ISA, VOP3 fields)."""
     keep = machine.denorm(name) & 2
     value = value if keep else bits.flush(value, fmt)
     scale = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}.get(line.omod)
     if scale and not keep and not machine.mode >> 9 & 1:
+        # Output modifiers do not keep the sign of zero (LLVM folds them only under no-signed-zeros).
         value = bits.flush(bits.round_to(value * scale, fmt, mode), fmt)
+        value = np.where(value == 0, 0.0, value)
     if "clamp" in line.modifiers:
         clean = np.where(np.isnan(value), 0.0, value) if machine.mode >> 8 & 1 else value
         value = np.clip(clean, 0.0, 1.0) + 0.0

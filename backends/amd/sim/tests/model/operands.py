@@ -54,7 +54,7 @@ def read_source(machine, line: Line, text: str, kind: str, position: int | None,
         raw = _permute(raw, dpp)
     if line.suffix == "sdwa" and position is not None:
         raw = sdwa_select(raw, line.modifiers.get(f"src{position}_sel", "DWORD"), sext)
-    elif kind in ("h16", "hu16", "hi16", "xh16") and position is not None and line.op_sel(position):
+    elif kind in ("h16", "hu16", "hi16", "xh16", "mh16") and position is not None and line.op_sel(position):
         raw = raw >> 16
     return convert(machine, raw, kind, negate, absolute)
 
@@ -108,11 +108,13 @@ def _read_wide(machine, bank, name: str) -> np.ndarray:
 
 def constant(text: str, kind: str) -> int:
     """Inline constants take the operand's float type; other literals are 32 bits, the high ones of f64."""
-    wide_float = kind in ("f64", "x64")
+    wide_float = kind in ("f64", "x64", "m64")
     if text in INLINE_FLOATS or text in INVERSE_TWO_PI:
-        if wide_float:
+        if kind.endswith("64"):
             return int(np.float64(_inline(text)).view(np.uint64))
-        if kind in ("f16", "x16", "h16"):
+        if kind == "bf16":
+            return int(np.float32(_inline(text)).view(np.uint32)) >> 16
+        if kind in ("f16", "x16", "h16", "m16", "mh16", "xh16", "pkf16"):
             return int(np.float16(_inline(text)).view(np.uint16))
         return int(np.float32(_inline(text)).view(np.uint32))
     value = int(text, 0)
@@ -134,6 +136,12 @@ def convert(machine, raw: np.ndarray, kind: str, negate: bool, absolute: bool):
         return _float_value(machine, raw, "f16" if kind == "h16" else kind, negate, absolute)
     if kind in ("x16", "x32", "x64", "xh16"):
         return _float_bits(raw, int(kind[-2:]), negate, absolute)
+    if kind in ("m16", "m32", "m64", "mh16"):
+        kind = kind.replace("h", "")
+        pattern = _float_bits(raw, int(kind[-2:]), negate, absolute)
+        if not machine.mode >> 9 & 1:  # without IEEE mode a signalling NaN is like any other
+            pattern = _quieted(pattern, bits.FORMATS[f"f{kind[1:]}"])
+        return pattern if machine.denorm(f"f{kind[1:]}") & 1 else _flushed_bits(pattern, bits.FORMATS[f"f{kind[1:]}"])
     plain = kind.lstrip("shk")
     if plain in ("u16", "i16", "b16"):
         return (raw & 0xFFFF).astype(np.uint16).view(np.int16 if plain == "i16" else np.uint16)
@@ -149,7 +157,19 @@ def _float_bits(raw: np.ndarray, width: int, negate: bool, absolute: bool) -> np
     return raw ^ sign if negate else raw
 
 
+def _quieted(pattern: np.ndarray, fmt: bits.Format) -> np.ndarray:
+    quiet = pattern.dtype.type(1 << (fmt.precision - 2))
+    return np.where(np.isnan(bits.decode(pattern, fmt)), pattern | quiet, pattern)
+
+
+def _flushed_bits(pattern: np.ndarray, fmt: bits.Format) -> np.ndarray:
+    """Denormal patterns become zeros of their sign; others keep every bit."""
+    sign = pattern.dtype.type(1 << (fmt.width - 1))
+    tiny = (pattern & ~sign) < pattern.dtype.type(1 << (fmt.precision - 1))
+    return np.where(tiny, pattern & sign, pattern)
+
+
 def _float_value(machine, raw, kind, negate, absolute):
     fmt = bits.FORMATS[kind]
     value = bits.decode(_float_bits(raw, fmt.width, negate, absolute), fmt)
-    return value if machine.denorm(kind) & 1 else bits.flush(value, fmt)
+    return value if kind == "bf16" or machine.denorm(kind) & 1 else bits.flush(value, fmt)

@@ -17,7 +17,8 @@ WHOLE = frozenset({"whole"})
 def _halves(machine: Machine, line: Line, index: int, width: int, high: bool) -> np.ndarray:
     """The half of operand `index` that the low or high result uses, with its negation."""
     name = line.operands[index + 1]
-    raw = read_lanes(machine, name, "pk64" if width == 32 and "[" in name else "pk32")
+    half_float = "_f16" in line.base
+    raw = read_lanes(machine, name, "pk64" if width == 32 and "[" in name else "pkf16" if half_float else "pk32")
     chosen = line.bit("op_sel_hi", index, 1) if high else line.bit("op_sel", index, 0)
     if chosen and raw.dtype.itemsize * 8 > width:
         raw = raw >> raw.dtype.type(width)
@@ -41,7 +42,7 @@ def _float_result(machine: Machine, line: Line, value, fmt, kind: str):
     if not machine.denorm(kind) & 2:
         rounded = bits.flush(rounded, fmt)
     if "clamp" in line.modifiers:
-        rounded = np.clip(np.where(np.isnan(rounded), 0, rounded), 0, 1)
+        rounded = np.clip(np.where(np.isnan(rounded), 0, rounded), 0, 1) + 0.0
     return bits.encode(rounded, fmt).astype(np.uint32)
 
 
@@ -74,13 +75,17 @@ def packed_bits(count: int, fn) -> Spec:
             parts = [
                 _negated(line, i, high, _halves(machine, line, i, 16, high), 16).astype(np.uint16) for i in range(count)
             ]
-            words.append(fn(*parts).astype(np.uint32))
+            word = fn(*parts)
+            if "clamp" in line.modifiers:
+                value = bits.decode(word, F16)
+                word = bits.encode(np.clip(np.where(np.isnan(value), 0, value), 0, 1) + 0.0, F16)
+            words.append(word.astype(np.uint32))
         _store(machine, line.operands[0], [words[0] | words[1] << 16])
 
     return Spec("pk:", run, WHOLE)
 
 
-def packed_int(count: int, fn, *, signed: bool) -> Spec:
+def packed_int(count: int, fn, *, signed: bool, saturates: bool = True) -> Spec:
     """16-bit integers; clamp saturates (ISA, "Packed Math")."""
     least, most = (-32768, 32767) if signed else (0, 65535)
 
@@ -90,7 +95,7 @@ def packed_int(count: int, fn, *, signed: bool) -> Spec:
             parts = [_halves(machine, line, i, 16, high).astype(np.uint16) for i in range(count)]
             values = [(p.view(np.int16) if signed else p).astype(np.int64) for p in parts]
             total = fn(*values)
-            words.append(half(np.clip(total, least, most) if "clamp" in line.modifiers else total))
+            words.append(half(np.clip(total, least, most) if saturates and "clamp" in line.modifiers else total))
         _store(machine, line.operands[0], [words[0] | words[1] << 16])
 
     return Spec("pk:", run, WHOLE)
@@ -114,7 +119,8 @@ def mix(part: str) -> Spec:
         value = fma_odd(*(_mix_source(machine, line, i) for i in range(3)))
         if part == "f32":
             return _store(machine, line.operands[0], [_float_result(machine, line, value, F32, "f32")])
-        single = bits.round_to(value, F32, machine.round_mode("f32")) if part == "twice" else value
+        # The sum is a single-precision number before it is converted (ISA, V_MAD_MIXLO_F16).
+        single = bits.round_to(value, F32, machine.round_mode("f32"))
         word = _float_result(machine, line, single, F16, "f16")
         old = machine.v[int(line.operands[0][1:])]
         merged = (old & 0xFFFF) | word << 16 if part == "hi" else (old & 0xFFFF0000) | word
@@ -131,6 +137,20 @@ def pk_mov(machine: Machine, line: Line) -> None:
         shift = 32 * line.bit("op_sel", index, 0)
         words.append((raw >> np.uint64(shift)) & np.uint64(0xFFFFFFFF))
     _store(machine, line.operands[0], words)
+
+
+def dot2(kind: str, old: bool) -> Spec:
+    """Two products and an addend; the tests' operands are small integers, so that the order of sums is free."""
+    fmt = bits.FORMATS[kind]
+
+    def run(machine: Machine, line: Line) -> None:
+        parts = [_negated(line, i, h, _halves(machine, line, i, 16, h), 16) for i in range(2) for h in (False, True)]
+        a0, a1, b0, b1 = (bits.decode(p, fmt) for p in parts)
+        third = line.operands[0] if old else line.operands[3]
+        addend = bits.decode(read_lanes(machine, third, "f32"), F32)
+        _store(machine, line.operands[0], [bits.encode(a0 * b0 + a1 * b1 + addend, F32)])
+
+    return Spec("dot2:", run, WHOLE)
 
 
 def shift_left(a, b):
@@ -167,18 +187,19 @@ TABLE = {
     "v_pk_sub_u16": packed_int(2, np.subtract, signed=False),
     "v_pk_mad_i16": packed_int(3, lambda a, b, c: a * b + c, signed=True),
     "v_pk_mad_u16": packed_int(3, lambda a, b, c: a * b + c, signed=False),
-    "v_pk_mul_lo_u16": packed_int(2, np.multiply, signed=False),
+    "v_pk_mul_lo_u16": packed_int(2, np.multiply, signed=False, saturates=False),
     "v_pk_min_i16": packed_int(2, np.minimum, signed=True),
     "v_pk_max_i16": packed_int(2, np.maximum, signed=True),
     "v_pk_min_u16": packed_int(2, np.minimum, signed=False),
     "v_pk_max_u16": packed_int(2, np.maximum, signed=False),
-    "v_pk_lshlrev_b16": packed_int(2, shift_left, signed=False),
-    "v_pk_lshrrev_b16": packed_int(2, shift_right, signed=False),
-    "v_pk_ashrrev_i16": packed_int(2, shift_right, signed=True),
+    "v_pk_lshlrev_b16": packed_int(2, shift_left, signed=False, saturates=False),
+    "v_pk_lshrrev_b16": packed_int(2, shift_right, signed=False, saturates=False),
+    "v_pk_ashrrev_i16": packed_int(2, shift_right, signed=True, saturates=False),
+    "v_dot2_f32_f16": dot2("f16", False),
+    "v_dot2_f32_bf16": dot2("bf16", False),
+    "v_dot2c_f32_f16": dot2("f16", True),
+    "v_dot2c_f32_bf16": dot2("bf16", True),
     "v_fma_mix_f32": mix("f32"),
     "v_fma_mixlo_f16": mix("lo"),
     "v_fma_mixhi_f16": mix("hi"),
-    "v_mad_mix_f32": mix("f32"),
-    "v_mad_mixlo_f16": mix("lo"),
-    "v_mad_mixhi_f16": mix("hi"),
 }

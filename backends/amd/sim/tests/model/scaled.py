@@ -90,7 +90,7 @@ def unpack_codes(machine: Machine, name: str, width: int, count: int) -> list[np
     return codes
 
 
-def stochastic_code(small: Small, value: np.ndarray, random: np.ndarray) -> np.ndarray:
+def stochastic_code(small: Small, value: np.ndarray, random: np.ndarray, saturate: bool) -> np.ndarray:
     """Add random bits below the last kept bit of the (possibly denormal) result, then truncate."""
     fmt = small.format
     exponent = np.maximum(np.frexp(value)[1] - 1, small.minimum_exponent) - (fmt.precision - 1)
@@ -99,7 +99,7 @@ def stochastic_code(small: Small, value: np.ndarray, random: np.ndarray) -> np.n
     with np.errstate(all="ignore"):
         magnitude = np.floor(np.abs(np.ldexp(value, -exponent)) + noise)
         rounded = np.copysign(np.ldexp(magnitude, exponent), value)
-    return small.finish(value, rounded, False)
+    return small.finish(value, rounded, saturate)
 
 
 def plain_to_fp8(target: str, name: str, stochastic: bool) -> Spec:
@@ -112,11 +112,29 @@ def plain_to_fp8(target: str, name: str, stochastic: bool) -> Spec:
         saturate = bool(machine.mode >> 23 & 1)
         if stochastic:
             random = read_lanes(machine, line.operands[2], "u32")
-            part, shift, width = stochastic_code(small, values[0], random), 8 * select(line, False), 8
+            part = stochastic_code(small, values[0], random, saturate)
+            shift, width = 8 * select(line, False), 8
         else:
             low, high = (small.encode(v, saturate) for v in values)
             part, shift, width = low | high << 8, 16 * line.op_sel(2), 16
         store(machine, register, [insert(machine.v[register], part, shift, width)])
+
+    return Spec("whole:", run, WHOLE)
+
+
+def stochastic_half(fmt: bits.Format) -> Spec:
+    """v_cvt_sr_f16_f32 and v_cvt_sr_bf16_f32: random bits below the kept mantissa, then truncation."""
+
+    def run(machine: Machine, line: Line) -> None:
+        value = _modified(machine, line.operands[1])
+        dropped = 24 - fmt.precision
+        noise = (read_lanes(machine, line.operands[2], "u32") >> np.uint32(32 - dropped)).astype(float)
+        exponent = np.maximum(np.frexp(value)[1] - 1, fmt.emin) - (fmt.precision - 1)
+        magnitude = np.floor(np.abs(np.ldexp(value, -exponent)) + noise / 2.0**dropped)
+        rounded = np.copysign(np.ldexp(magnitude, exponent), value)
+        part = bits.encode(np.where(np.isfinite(value), rounded, value), fmt)
+        register = first(line.operands[0])
+        store(machine, register, [insert(machine.v[register], part, 16 * line.op_sel(2), 16)])
 
     return Spec("whole:", run, WHOLE)
 
@@ -151,15 +169,16 @@ def down(small_name: str, source: str, count: int, stochastic: bool, two: bool) 
         small = Small("gfx950", small_name)
         scale = scale_of(machine, line.operands[-1])
         random = read_lanes(machine, line.operands[2], "u32") if stochastic else None
+        saturate = bool(machine.mode >> 23 & 1)
         codes = []
         for value in _down_inputs(machine, line, fmt, count, stochastic, two):
             with np.errstate(all="ignore"):
                 scaled = value / scale
             if stochastic:
-                codes.append(stochastic_code(small, scaled, random))
+                codes.append(stochastic_code(small, scaled, random, saturate))
                 random = prng(random)
             else:
-                codes.append(small.encode(scaled, bool(machine.mode >> 23 & 1)))
+                codes.append(small.encode(scaled, saturate))
         _store_codes(machine, line, codes, width)
 
     return Spec("whole:", run, WHOLE)
@@ -186,9 +205,8 @@ def _store_codes(machine: Machine, line: Line, codes: list[np.ndarray], width: i
 
 
 def select_word(line: Line) -> int:
-    """op_sel[3] picks the destination word; the assembler writes it last."""
-    values = line.modifiers.get("op_sel", "[0]").strip("[]").split(",")
-    return int(values[-1]) if len(values) > 1 else 0
+    """op_sel[3] picks the destination word; the assembler writes it after the sources' bits."""
+    return line.bit("op_sel", len(line.operands) - 1) if "op_sel" in line.modifiers else 0
 
 
 def up(small_name: str, result: str, count: int) -> Spec:
@@ -209,15 +227,10 @@ def up(small_name: str, result: str, count: int) -> Spec:
         words = pack_codes([bits.encode(v, fmt) for v in values], fmt.width)
         if count == 1 and fmt is not F32:
             register = first(line.operands[0])
-            words = [insert(machine.v[register], words[0], 16 * _half_destination(line), 16)]
+            words = [insert(machine.v[register], words[0], 16 * select_word(line), 16)]
         store(machine, first(line.operands[0]), words)
 
     return Spec("whole:", run, WHOLE)
-
-
-def _half_destination(line: Line) -> int:
-    values = line.modifiers.get("op_sel", "[0]").strip("[]").split(",")
-    return int(values[3]) if len(values) > 3 else 0
 
 
 def _scaled_names() -> dict[str, Spec]:
@@ -250,4 +263,7 @@ def target_table(target: str) -> dict[str, Spec]:
         table[f"v_cvt_pk_{name}_f32"] = plain_to_fp8(target, name, False)
         table[f"v_cvt_sr_{name}_f32"] = plain_to_fp8(target, name, True)
         table[f"v_cvt_pk_f32_{name}"] = pair_from_fp8(target, name)
-    return table | (_scaled_names() if target == "gfx950" else {})
+    if target == "gfx950":
+        table |= {f"v_cvt_sr_{name}_f32": stochastic_half(fmt) for name, fmt in (("f16", F16), ("bf16", BF16))}
+        table |= _scaled_names()
+    return table

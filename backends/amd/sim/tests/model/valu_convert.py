@@ -102,9 +102,13 @@ class Small:
         """The codes of NaN and of overflow (ISA table "FP16_OVFL rule"; FNUZ has one NaN, 0x80)."""
         if self.fnuz:
             return np.where(negative, 0x80, 0x80).astype(np.uint32)
+        half = 1 << (self.format.width - 1)
         if kind == "overflow" and self.infinite:
             return np.where(negative, 0xFC, 0x7C).astype(np.uint32)
-        return np.where(negative, 0xFF, 0x7F).astype(np.uint32)
+        if self.name not in ("fp8", "bf8"):
+            return np.where(negative, 2 * half - 1, half - 1).astype(np.uint32)  # no NaN: the largest
+        quiet = 0x7E if kind == "nan" and self.name == "bf8" else 0x7F
+        return np.where(negative, quiet | 0x80, quiet).astype(np.uint32)
 
     def encode(self, value, saturate: bool):
         """Nearest even; overflow saturates where asked or where the format has nothing else."""
@@ -155,7 +159,7 @@ TARGET_FREE = {
     "v_cvt_pk_u8_f32": Spec("u32: f32 u32 u32", put_byte),
     "v_cvt_pk_f16_f32": Spec("u32: f32 f32", both(to_half(F16))),
     "v_cvt_pk_bf16_f32": Spec("u32: f32 f32", both(to_half(BF16))),
-    "v_pack_b32_f16": Spec("u32: xh16 xh16", pack),
+    "v_pack_b32_f16": Spec("u32: h16 h16", both(to_half(F16))),
     **{f"v_cvt_f32_ubyte{n}": Spec("f32: u32", lambda a, n=n: number((a >> (8 * n)) & 0xFF)) for n in range(4)},
 }
 

@@ -126,8 +126,17 @@ def cube(part: int):
     return run
 
 
-def div_fmas(scale: float, fma):
-    return lambda a, b, c, vcc: np.where(vcc, fma(a, b, c) * scale, fma(a, b, c))
+def div_fmas(power: int, fma):
+    """Undo v_div_scale's 2^power, up or down by the size of the addend (RDNA3 ISA; CDNA's text has a slip)."""
+
+    def run(a, b, c, vcc):
+        with np.errstate(all="ignore"):
+            large = np.frexp(c)[1] - 1 > 0
+            scale = np.where(large, power, -power)
+            scaled = fma64(a, b, c, scale) if fma is fma64 else np.ldexp(fma(a, b, c), scale)
+        return np.where(vcc, scaled, fma(a, b, c))
+
+    return run
 
 
 def div_fixup(fmt: Format):
@@ -139,6 +148,7 @@ def div_fixup(fmt: Format):
         signed = lambda value: np.where(sign, -value, value)  # noqa: E731
         gap = exponent(n) - exponent(d)
         far = gap < -(150 if fmt is F32 else 1075)
+        least = 2.0 ** (fmt.emin - fmt.precision + 1)
         conditions = [
             np.isnan(n) | np.isnan(d) | ((d == 0) & (n == 0)) | (np.isinf(d) & np.isinf(n)),
             (d == 0) | np.isinf(n),
@@ -147,15 +157,11 @@ def div_fixup(fmt: Format):
         plain = signed(np.abs(quotient))
         choices = [np.nan, signed(np.full(d.shape, np.inf)), signed(np.zeros(d.shape))]
         if fmt is not F16:
-            conditions.append(far & ~np.isnan(gap))
-            choices.append(plain)
+            conditions.append(far)
+            choices.append(signed(np.full(d.shape, least / 2 if fmt is F32 else least)))
         return np.select(conditions, choices, plain)
 
     return run
-
-
-def dot2(a0, a1, b0, b1, c):
-    return a0 * b0 + a1 * b1 + c
 
 
 F32_2, F32_3 = "f32: f32 f32", "f32: f32 f32 f32"
@@ -163,7 +169,7 @@ F32_2, F32_3 = "f32: f32 f32", "f32: f32 f32 f32"
 
 def floats(kind: str, suffix: str, fmt: Format, fma) -> dict[str, Spec]:
     """The arithmetic that exists in every width."""
-    two, raw = f"{kind}: {kind} {kind}", f"x{fmt.width}"
+    two, raw = f"{kind}: {kind} {kind}", f"m{fmt.width}"
     unary = f"{kind}: {kind}"
     table = {
         "v_add": Spec(two, add_odd if fmt is not F64 else np.add),
@@ -193,15 +199,21 @@ TABLE = (
         "v_fma_f16": Spec("h16: h16 h16 h16", fma_odd),
         "v_fmac_f32": Spec("f32: f32 f32 d.f32", fma_odd),
         "v_fmac_f64": Spec("f64: f64 f64 d.f64", fma64),
-        "v_fmac_f16": Spec("f16: f16 f16 d.f16", fma_odd),
+        "v_mac_f16": Spec("f16: f16 f16 d.f16", fma_odd),
+        "v_mad_f16": Spec("h16: h16 h16 h16", fma_odd),
+        "v_madmk_f16": Spec("f16: f16 f16 f16", fma_odd),
+        "v_madak_f16": Spec("f16: f16 f16 f16", fma_odd),
+        "v_max3_f16": Spec("hu16: mh16 mh16 mh16", three(pick(F16, True)), RAW),
+        "v_min3_f16": Spec("hu16: mh16 mh16 mh16", three(pick(F16, False)), RAW),
+        "v_med3_f16": Spec("hu16: mh16 mh16 mh16", median(F16), RAW),
         "v_fmamk_f32": Spec(F32_3, fma_odd),
         "v_fmaak_f32": Spec(F32_3, fma_odd),
         "v_mul_legacy_f32": Spec(F32_2, legacy_mul),
-        "v_max3_f32": Spec("u32: x32 x32 x32", three(pick(F32, True)), RAW),
-        "v_min3_f32": Spec("u32: x32 x32 x32", three(pick(F32, False)), RAW),
-        "v_med3_f32": Spec("u32: x32 x32 x32", median(F32), RAW),
-        "v_minimum3_f32": Spec("u32: x32 x32 x32", three(propagating(F32, False)), RAW),
-        "v_maximum3_f32": Spec("u32: x32 x32 x32", three(propagating(F32, True)), RAW),
+        "v_max3_f32": Spec("u32: m32 m32 m32", three(pick(F32, True)), RAW),
+        "v_min3_f32": Spec("u32: m32 m32 m32", three(pick(F32, False)), RAW),
+        "v_med3_f32": Spec("u32: m32 m32 m32", median(F32), RAW),
+        "v_minimum3_f32": Spec("u32: m32 m32 m32", three(propagating(F32, False)), RAW),
+        "v_maximum3_f32": Spec("u32: m32 m32 m32", three(propagating(F32, True)), RAW),
         "v_ldexp_f32": Spec("f32: f32 i32", ldexp),
         "v_ldexp_f16": Spec("f16: f16 i16", ldexp),
         "v_ldexp_f64": Spec("f64: f64 i32", ldexp64),
@@ -212,8 +224,8 @@ TABLE = (
         "v_cubesc_f32": Spec(F32_3, cube(1)),
         "v_cubetc_f32": Spec(F32_3, cube(2)),
         "v_cubema_f32": Spec(F32_3, cube(3)),
-        "v_div_fmas_f32": Spec("f32: f32 f32 f32 vcc", div_fmas(2.0**32, fma_odd)),
-        "v_div_fmas_f64": Spec("f64: f64 f64 f64 vcc", div_fmas(2.0**64, fma64)),
+        "v_div_fmas_f32": Spec("f32: f32 f32 f32 vcc", div_fmas(64, fma_odd)),
+        "v_div_fmas_f64": Spec("f64: f64 f64 f64 vcc", div_fmas(128, fma64)),
         "v_div_fixup_f32": Spec(F32_3, div_fixup(F32)),
         "v_div_fixup_f64": Spec("f64: f64 f64 f64", div_fixup(F64)),
         "v_div_fixup_f16": Spec("h16: h16 h16 h16", div_fixup(F16)),
@@ -230,6 +242,8 @@ APPROXIMATE = {
     "v_sqrt_f32": (np.sqrt, 1.0),
     "v_sin_f32": (lambda x: np.sin(2 * np.pi * x), None),
     "v_cos_f32": (lambda x: np.cos(2 * np.pi * x), None),
+    "v_exp_legacy_f32": (np.exp2, 1.0),
+    "v_log_legacy_f32": (np.log2, 1.0),
     "v_exp_f16": (np.exp2, 0.51),
     "v_log_f16": (np.log2, 0.51),
     "v_rcp_f16": (lambda x: 1 / x, 0.51),

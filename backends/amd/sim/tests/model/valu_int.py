@@ -70,7 +70,8 @@ def reverse(value, width: int = 32) -> np.ndarray:
 
 def bfe(value, offset, width, *, sign: bool) -> np.ndarray:
     offset, width = wide(offset) & 31, wide(width) & 31
-    field = (wide(value) >> offset) & ((1 << width) - 1)
+    value = wide(np.asarray(value).astype(np.int32) if sign else value)  # S0.i32 shifts its sign in
+    field = (value >> offset) & ((1 << width) - 1)
     top = np.where(width > 0, 1 << np.maximum(width - 1, 0), 0)
     return low((field ^ top) - top) if sign else low(field)
 
@@ -167,6 +168,7 @@ def mad64(a, b, c, *, sign: bool):
 
 
 def ashr_pack(a, b, c, least: int, most: int):
+    """Two saturated bytes, in half a register."""
     shift = wide(c) & 31
     parts = (np.clip(wide(signed(x)) >> shift, least, most) & 0xFF for x in (a, b))
     first, second = parts
@@ -184,21 +186,23 @@ def prng(value) -> np.ndarray:
 
 
 def dot(a, b, c, width: int, *, sign: bool):
-    """Sum of products of `width`-bit fields plus c, modulo 2^32."""
+    """Exact sum of products of `width`-bit fields plus c."""
     bias = 1 << (width - 1) if sign else 0
     mask = (1 << width) - 1
     fields = lambda x, i: ((wide(x) >> (i * width) & mask) ^ bias) - bias  # noqa: E731
-    return low(wide(c) + sum(fields(a, i) * fields(b, i) for i in range(32 // width)))
+    return wide(c) + sum(fields(a, i) * fields(b, i) for i in range(32 // width))
 
 
+# A leading "=" marks an exact result: the machine wraps it, or saturates it when clamp is set (VOP3 fields).
+U2, S2X, U3, S3X = "=u32: u32 u32", "=i32: i32 i32", "=u32: u32 u32 u32", "=i32: u32 u32 i32"
 B2, B3 = "u32: u32 u32", "u32: u32 u32 u32"
 I2, I3 = "i32: i32 i32", "i32: i32 i32 i32"
 H2, H3 = "u16: u16 u16", "hu16: hu16 hu16 hu16"
 
 VOP2 = {
-    "v_add_u32": Spec(B2, lambda a, b: a + b),
-    "v_sub_u32": Spec(B2, lambda a, b: a - b),
-    "v_subrev_u32": Spec(B2, lambda a, b: b - a),
+    "v_add_u32": Spec(U2, lambda a, b: wide(a) + b),
+    "v_sub_u32": Spec(U2, lambda a, b: wide(a) - b),
+    "v_subrev_u32": Spec(U2, lambda a, b: wide(b) - a),
     "v_add_co_u32": Spec("u32 c: u32 u32", lambda a, b: carry(wide(a) + wide(b))),
     "v_sub_co_u32": Spec("u32 c: u32 u32", lambda a, b: borrow(wide(a) - wide(b))),
     "v_subrev_co_u32": Spec("u32 c: u32 u32", lambda a, b: borrow(wide(b) - wide(a))),
@@ -220,9 +224,9 @@ VOP2 = {
     "v_lshlrev_b32": Spec(B2, lambda a, b: b << (a & 31)),
     "v_lshrrev_b32": Spec(B2, lambda a, b: b >> (a & 31)),
     "v_ashrrev_i32": Spec(I2, lambda a, b: b >> (a & 31)),
-    "v_add_u16": Spec(H2, lambda a, b: half(wide(a) + b)),
-    "v_sub_u16": Spec(H2, lambda a, b: half(wide(a) - b)),
-    "v_subrev_u16": Spec(H2, lambda a, b: half(wide(b) - a)),
+    "v_add_u16": Spec("=u16: u16 u16", lambda a, b: wide(a) + b),
+    "v_sub_u16": Spec("=u16: u16 u16", lambda a, b: wide(a) - b),
+    "v_subrev_u16": Spec("=u16: u16 u16", lambda a, b: wide(b) - a),
     "v_mul_lo_u16": Spec(H2, lambda a, b: half(wide(a) * b)),
     "v_min_u16": Spec(H2, lambda a, b: half(np.minimum(a, b))),
     "v_max_u16": Spec(H2, lambda a, b: half(np.maximum(a, b))),
@@ -231,9 +235,9 @@ VOP2 = {
     "v_lshlrev_b16": Spec(H2, lambda a, b: half(wide(b) << (wide(a) & 15))),
     "v_lshrrev_b16": Spec(H2, lambda a, b: half(wide(b) >> (wide(a) & 15))),
     "v_ashrrev_i16": Spec("i16: i16 i16", lambda a, b: half(wide(b) >> (wide(a) & 15))),
-    "v_dot4c_i32_i8": Spec("u32: u32 u32 d.u32", lambda a, b, d: dot(a, b, d, 8, sign=True)),
-    "v_dot2c_i32_i16": Spec("u32: u32 u32 d.u32", lambda a, b, d: dot(a, b, d, 16, sign=True)),
-    "v_dot8c_i32_i4": Spec("u32: u32 u32 d.u32", lambda a, b, d: dot(a, b, d, 4, sign=True)),
+    "v_dot4c_i32_i8": Spec("=i32: u32 u32 d.i32", lambda a, b, d: dot(a, b, d, 8, sign=True)),
+    "v_dot2c_i32_i16": Spec("=i32: u32 u32 d.i32", lambda a, b, d: dot(a, b, d, 16, sign=True)),
+    "v_dot8c_i32_i4": Spec("=i32: u32 u32 d.i32", lambda a, b, d: dot(a, b, d, 4, sign=True)),
     "v_cndmask_b32": Spec("u32: x32 x32 c", lambda a, b, c: np.where(c, b, a)),
 }
 
@@ -251,19 +255,19 @@ VOP1 = {
 }
 
 VOP3 = {
-    "v_add_i32": Spec(B2, lambda a, b: a + b),
-    "v_sub_i32": Spec(B2, lambda a, b: a - b),
-    "v_add_i16": Spec("hu16: hu16 hu16", lambda a, b: half(wide(a) + b)),
-    "v_sub_i16": Spec("hu16: hu16 hu16", lambda a, b: half(wide(a) - b)),
+    "v_add_i32": Spec(S2X, lambda a, b: wide(a) + b),
+    "v_sub_i32": Spec(S2X, lambda a, b: wide(a) - b),
+    "v_add_i16": Spec("=hi16: hi16 hi16", lambda a, b: wide(a) + b),
+    "v_sub_i16": Spec("=hi16: hi16 hi16", lambda a, b: wide(a) - b),
     "v_mul_lo_u32": Spec(B2, lambda a, b: a * b),
     "v_mul_hi_u32": Spec(B2, unsigned_high),
     "v_mul_hi_i32": Spec(I2, lambda a, b: high_product(wide(a), wide(b))),
-    "v_mad_u32_u24": Spec(B3, lambda a, b, c: low(u24(a) * u24(b) + c)),
-    "v_mad_i32_i24": Spec(B3, lambda a, b, c: low(s24(a) * s24(b) + c)),
-    "v_mad_u32_u16": Spec("u32: u16 u16 u32", lambda a, b, c: low(wide(a) * b + c)),
-    "v_mad_i32_i16": Spec("u32: i16 i16 u32", lambda a, b, c: low(wide(a) * b + c)),
-    "v_mad_u16": Spec(H3, lambda a, b, c: half(wide(a) * b + c)),
-    "v_mad_i16": Spec(H3, lambda a, b, c: half(wide(a) * b + c)),
+    "v_mad_u32_u24": Spec(U3, lambda a, b, c: u24(a) * u24(b) + c),
+    "v_mad_i32_i24": Spec(S3X, lambda a, b, c: s24(a) * s24(b) + c),
+    "v_mad_u32_u16": Spec("=u32: u16 u16 u32", lambda a, b, c: wide(a) * b + c),
+    "v_mad_i32_i16": Spec("=i32: i16 i16 i32", lambda a, b, c: wide(a) * b + c),
+    "v_mad_u16": Spec("=hu16: hu16 hu16 hu16", lambda a, b, c: wide(a) * b + c),
+    "v_mad_i16": Spec("=hi16: hi16 hi16 hi16", lambda a, b, c: wide(a) * b + c),
     "v_mad_u64_u32": Spec("u64 c: u32 u32 u64", lambda a, b, c: mad64(a, b, c, sign=False)),
     "v_mad_i64_i32": Spec("u64 c: i32 i32 i64", lambda a, b, c: mad64(a, b, c, sign=True)),
     "v_lshl_add_u32": Spec(B3, lambda a, b, c: (a << (b & 31)) + c),
@@ -307,14 +311,14 @@ VOP3 = {
     "v_bcnt_u32_b32": Spec(B2, lambda a, b: popcount(a) + b),
     "v_bitop3_b32": Spec("u32: machine u32 u32 u32", ternary(32)),
     "v_bitop3_b16": Spec("hu16: machine hu16 hu16 hu16", ternary(16)),
-    "v_ashr_pk_i8_i32": Spec(B3, lambda a, b, c: ashr_pack(a, b, c, -128, 127)),
-    "v_ashr_pk_u8_i32": Spec(B3, lambda a, b, c: ashr_pack(a, b, c, 0, 255)),
-    "v_dot4_i32_i8": Spec(B3, lambda a, b, c: dot(a, b, c, 8, sign=True)),
-    "v_dot4_u32_u8": Spec(B3, lambda a, b, c: dot(a, b, c, 8, sign=False)),
-    "v_dot8_i32_i4": Spec(B3, lambda a, b, c: dot(a, b, c, 4, sign=True)),
-    "v_dot8_u32_u4": Spec(B3, lambda a, b, c: dot(a, b, c, 4, sign=False)),
-    "v_dot2_i32_i16": Spec(B3, lambda a, b, c: dot(a, b, c, 16, sign=True)),
-    "v_dot2_u32_u16": Spec(B3, lambda a, b, c: dot(a, b, c, 16, sign=False)),
+    "v_ashr_pk_i8_i32": Spec("hu16: u32 u32 u32", lambda a, b, c: ashr_pack(a, b, c, -128, 127)),
+    "v_ashr_pk_u8_i32": Spec("hu16: u32 u32 u32", lambda a, b, c: ashr_pack(a, b, c, 0, 255)),
+    "v_dot4_i32_i8": Spec(S3X, lambda a, b, c: dot(a, b, c, 8, sign=True)),
+    "v_dot4_u32_u8": Spec(U3, lambda a, b, c: dot(a, b, c, 8, sign=False)),
+    "v_dot8_i32_i4": Spec(S3X, lambda a, b, c: dot(a, b, c, 4, sign=True)),
+    "v_dot8_u32_u4": Spec(U3, lambda a, b, c: dot(a, b, c, 4, sign=False)),
+    "v_dot2_i32_i16": Spec(S3X, lambda a, b, c: dot(a, b, c, 16, sign=True)),
+    "v_dot2_u32_u16": Spec(U3, lambda a, b, c: dot(a, b, c, 16, sign=False)),
 }
 
 TABLE = VOP1 | VOP2 | VOP3
