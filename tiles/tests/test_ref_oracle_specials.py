@@ -143,3 +143,21 @@ def test_the_sign_of_zero_decides_infinities():
         check_program(dtype, ["tanh", "inverse"], x, 0, "nearest")
         check_program(dtype, ["unsure", "fp8", "inverse"], [1e-6, -1e-6, 0.001], 0, "nearest")
         check_program(dtype, ["fnuz", "inverse"], [-1e-6, -0.0, 0.0, 1e-6], 0, "nearest")
+
+
+def test_what_may_be_nan_stays_so_through_a_saturating_cast():
+    x = np.linspace(0.1, 7, 64).astype(np.float32)
+    kernel, _ = op_kernel(lambda t: ww.cast(ww.sqrt(unsure(t) - t), fp8e5m2), (x,))
+    arguments = {"a0": x, "r0": np.zeros(64, fp8e5m2.numpy)}
+    estimate = oracle(kernel, arguments)["r0"]
+    results = [evaluate_legally(kernel, arguments, seed)["r0"] for seed in range(3)]
+    assert np.isnan(np.stack(results).astype(np.float32)).any()
+    assert all(estimate.agrees(r).all() for r in results)
+
+
+def test_an_overflow_that_the_bounds_do_not_decide_may_be_nan():
+    x = np.float32([4.0, 2.0])
+    kernel, _ = op_kernel(lambda t: ww.cast(unsure(t) * 116.0, fp8e4m3, saturate=False), (x,))
+    estimate = oracle(kernel, {"a0": x, "r0": np.zeros(2, fp8e4m3.numpy)})["r0"]
+    assert np.isinf(estimate.bound).tolist() == [True, False]
+    assert estimate.agrees(np.float32([np.nan, 240])).all()
