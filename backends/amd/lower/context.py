@@ -31,7 +31,14 @@ class Coordinates:
 class Lowering:
     """Everything that the functions which lower single ops share."""
 
-    def __init__(self, kernel: Kernel, target: Target, plan: Plan, layouts: dict[Value, Layout]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        target: Target,
+        plan: Plan,
+        layouts: dict[Value, Layout],
+        definitions: dict[Value, Op],
+    ) -> None:
         self.kernel = kernel
         self.target = target
         self.plan = plan
@@ -41,6 +48,7 @@ class Lowering:
         self.tables.depth = 0
         self.prologue = Writer()
         self.names: dict[Value, str] = {}
+        self.definitions = definitions
         self.checks: list[Op] = []
         self.scratch_bytes = 0
         self.shared_bytes = 0

@@ -62,7 +62,8 @@ def _pitch(extent: Place, dtype: DType) -> int:
     """Bytes from row to row: one word more than the data, so that columns do not share a bank."""
     if len(extent) == 1:
         return dtype.nbytes
-    return -(-extent[1] * dtype.nbytes // 4) * 4 + 4
+    word = max(4, dtype.nbytes)
+    return (-(-extent[1] * dtype.nbytes // word) + 1) * word
 
 
 def _address(lw: Lowering, layout: Layout, dtype: DType, pitch: int, place: Place, step: int) -> str:

@@ -305,5 +305,5 @@ def lower_random_bits(lw: Lowering, op: Op) -> None:
     name = lw.declare(op.result)
     rows = f"(u32){row} + {at.at(0)}" if layout.rank == 2 else f"(u32){row}"
     with lw.body.each(len(layout.items)):
-        lw.body.line(f"const u32 c = (u32){col} + {at.at(layout.rank - 1)};")
-        lw.body.line(f"{name}.set(i, (int)philox((u32)((int)c >> 2), {rows}, {offset}, {seed}, c & 3));")
+        lw.body.line(f"const long c = (long){col} + {at.at(layout.rank - 1)};")
+        lw.body.line(f"{name}.set(i, (int)philox((u32)(c >> 2), {rows}, {offset}, {seed}, c & 3));")

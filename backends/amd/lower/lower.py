@@ -9,6 +9,7 @@ from importlib.resources import files
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.assign import TIED, assign_layouts
 from warpwave.backends.amd.lower import control, elementwise, memory, mma, reduce, shared
+from warpwave.backends.amd.lower.alignment import definitions
 from warpwave.backends.amd.lower.context import Lowering
 from warpwave.backends.amd.lower.pipeline import DIRECT
 from warpwave.backends.amd.lower.writer import ctype
@@ -107,7 +108,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if not options.get("stages") and DIRECT in target.direct_to_lds_widths:
         split_depth(kernel, target)
     plan = make_plan(kernel, target, options)
-    lw = Lowering(kernel, target, plan, assign_layouts(kernel, plan))
+    lw = Lowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
         lw.names[value] = name + "_"
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwave.backends.amd.layout import Layout
+from warpwave.backends.amd.lower.alignment import origin_divisor
 from warpwave.backends.amd.lower.context import Lowering, vector_width
 from warpwave.backends.amd.lower.writer import ctype
 from warpwave.tiles.dtypes import DType
@@ -25,6 +27,7 @@ class Window:
     valid: str
     wide: str
     strides: tuple[str, ...]
+    divisor: int  # of the first column's place in the tensor's rows, as far as is known
 
     def inside(self, axis: int, coordinate: str) -> str:
         """Whether a coordinate within the tile is inside the tensor; negative origins wrap to large ones."""
@@ -61,7 +64,8 @@ def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: Tile
     dtype = tensor.tensor.dtype
     lw.body.line(f"const long {own}_element = {own}_valid ? {' + '.join(terms) or '0L'} : 0L;")
     strides = tuple(_stride(lw, tensor, axis) for axis in axes)
-    return Window(name, dtype, tuple(axes), tuple(origins), f"{own}_element", f"{own}_valid", lw.wide(tensor), strides)
+    names = f"{own}_element", f"{own}_valid", lw.wide(tensor)
+    return Window(name, dtype, tuple(axes), tuple(origins), *names, strides, origin_divisor(lw, op, coords, tile))
 
 
 def _stride(lw: Lowering, tensor: Value, axis: int) -> str:
@@ -77,6 +81,11 @@ def run_length(layout: Layout, dtype: DType) -> int:
     while length > 1 and not _is_run(layout, length):
         length //= 2
     return min(length, 16 // dtype.nbytes)
+
+
+def _wide_run(window: Window, layout: Layout, tile: TileType) -> int:
+    """Elements of one access to a tensor with wide rows: none straddles the edge of the tensor or of the tile."""
+    return math.gcd(run_length(layout, tile.dtype), window.divisor, tile.shape[-1])
 
 
 def _is_run(layout: Layout, length: int) -> bool:
@@ -133,7 +142,7 @@ def lower_load(lw: Lowering, op: Op) -> None:
 
 def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str) -> None:
     """Fill a declared register tile from a window."""
-    run = run_length(layout, tile.dtype)
+    run = _wide_run(window, layout, tile)
     count = len(layout.items)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"):
@@ -169,7 +178,7 @@ def lower_store(lw: Lowering, op: Op) -> None:
         return
     layout, name = lw.layout(value), lw.name(value)
     primary = lw.primary(layout)
-    run = run_length(layout, tile.dtype)
+    run = _wide_run(window, layout, tile)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
             condition = _condition(lw, window, layout, tile.shape, f"i * {run}")

@@ -168,7 +168,8 @@ class _Loop:
     def emit_direct(self) -> None:
         """Stages - 1 iterations are in flight; one barrier an iteration."""
         lw, ahead = self.lw, self.stages - 1
-        instructions = sum(_direct_count(lw, load) for load in self.ring)
+        # a wave that has nothing to fetch in the last round issues one load less: count what all waves issue
+        instructions = sum(load.stage_bytes // (64 * DIRECT * lw.plan.waves) for load in self.ring)
         lw.body.line(f"const int trips = trip_count({self.start}, {self.stop}, {self.step});")
         places = [self._direct_places(load) for load in self.ring]
         lw.enter_region()
@@ -247,7 +248,8 @@ class _Loop:
         tensor, fill, *coords = load.op.operands
         window = open_window(lw, tensor, coords, load.tile, load.op)
         target = load.at("stage")
-        with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(lw, fill)})"):
+        whole_chunks = str(window.divisor * load.tile.dtype.nbytes % DIRECT == 0).lower()
+        with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(lw, fill)} && {whole_chunks})"):
             lw.body.line(f"const auto source = buffer({window.tensor}.at({window.element}));")
             whole = [window.valid, *(window.holds(axis, n) for axis, n in enumerate(load.tile.shape))]
             with lw.body.block(f"if ({' && '.join(whole)})"):
