@@ -176,9 +176,10 @@ def doubled(layout: Layout) -> Layout:
 
 
 def joined(layouts: Sequence[Layout], starts: Sequence[int], axis: int) -> Layout | None:
-    """Tiles side by side along an axis, if their lanes and waves are laid out alike."""
+    """Tiles side by side along an axis, if their lanes and waves are laid out alike and no padding overlaps."""
     first = layouts[0]
-    if any((x.lanes, x.waves) != (first.lanes, first.waves) for x in layouts):
+    overlaps = any(start + x.extent[axis] > end for x, start, end in zip(layouts, starts, starts[1:], strict=False))
+    if overlaps or any((x.lanes, x.waves) != (first.lanes, first.waves) for x in layouts):
         return None
     items = tuple(
         (*i[:axis], i[axis] + start, *i[axis + 1 :]) for x, start in zip(layouts, starts, strict=True) for i in x.items
