@@ -131,11 +131,11 @@ inline f16 ldexp(f16 x, i16 n, HalfMode mode) {
   return {u16(encode(kF16, std::ldexp(f64(to_f32(x)), bounded), mode.rounding, mode.overflow))};
 }
 
-// FREXP: the significand in [1/2, 1) and its exponent; infinities and NaNs give themselves and 0.
+// FREXP: the significand in [1/2, 1) and its exponent; infinities and NaNs give themselves, unquieted, and 0.
 template <class F>
 inline F frexp_mant(F x) {
   int exponent;
-  return x != x ? quieted(x) : std::isinf(x) ? x : std::frexp(x, &exponent);
+  return std::isfinite(x) ? std::frexp(x, &exponent) : x;
 }
 template <class F>
 inline i32 frexp_exp(F x) {

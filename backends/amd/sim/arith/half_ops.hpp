@@ -1,6 +1,7 @@
 // f16 functions built from their f32 counterparts, and the fast forms of f16 arithmetic.
 #pragma once
 
+#include "convert.hpp"
 #include "division.hpp"
 #include "minmax.hpp"
 
@@ -20,13 +21,15 @@ inline f16 half_min(f16 a, f16 b, bool ieee) {
 inline f16 half_max(f16 a, f16 b, bool ieee) {
   return narrowed_keeping_signals(max_num(widened_keeping_signals(a), widened_keeping_signals(b), ieee));
 }
+// The significand in [1/2, 1); infinities and NaNs are returned as they are.
+inline f16 half_frexp_mant(f16 x) { return (x.bits & 0x7c00u) == 0x7c00u ? x : to_f16(frexp_mant(to_f32(x))); }
 inline f16 half_minimum(f16 a, f16 b) { return to_f16(minimum(to_f32(a), to_f32(b))); }
 inline f16 half_maximum(f16 a, f16 b) { return to_f16(maximum(to_f32(a), to_f32(b))); }
 
-// x - floor(x) rounded to f16, at most the largest f16 below 1.
-inline f16 half_fract(f16 x) {
+// x - floor(x), exact in f32, rounded to f16; at most the largest f16 below 1.
+inline f16 half_fract(f16 x, HalfMode mode) {
   const f32 value = to_f32(x);
-  const f16 rounded = to_f16(with_nan_of<f32>(value - std::floor(value), value));
+  const f16 rounded = to_f16(with_nan_of<f32>(value - std::floor(value), value), mode);
   return rounded.bits == 0x3c00u ? f16{0x3bffu} : rounded;
 }
 

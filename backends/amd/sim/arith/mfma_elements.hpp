@@ -72,9 +72,11 @@ constexpr const FloatFormat& format_of(Element element) {
   }
 }
 
-// Any format of at most 16 bits is exact in f32.
+// Any format of at most 16 bits is exact in f32; NaNs become the positive quiet one.
 constexpr std::uint32_t widen_to_f32(const FloatFormat& format, std::uint32_t bits) {
-  return static_cast<std::uint32_t>(encode(kF32, decode(format, bits)));
+  Exact value = decode(format, bits);
+  if (value.kind == NumberClass::nan) value.negative = false;
+  return static_cast<std::uint32_t>(encode(kF32, value));
 }
 
 // f16 to f32 without branches on the common path.

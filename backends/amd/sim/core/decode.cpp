@@ -50,7 +50,7 @@ u64 constant_bits(Sv s, Ty type, bool& literal) {
   if (is_float_text(s)) {
     double value = std::strtod(text.c_str(), nullptr);
     literal = false;
-    if (type == Ty::F16 || type == Ty::PkF16 || type == Ty::B16 || type == Ty::PkB16) return half_bits(value);
+    if (type == Ty::F16 || type == Ty::PkF16 || type == Ty::B16) return half_bits(value);
     if (type == Ty::BF16 || type == Ty::PkBF16) return bits<u32>(static_cast<float>(value)) >> 16;
     if (is64) return bits<u64>(text == "0.15915494" || text == "0.15915494309189532" ? 0.15915494309189532 : value);
     return bits<u32>(static_cast<float>(value));

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "../arith/half.hpp"
 
@@ -69,9 +70,11 @@ void apply_sign(u32* p, bool neg, bool abs, u32 sign) {
   for (int l = 0; l < kLanes; ++l) p[l] = (p[l] & keep) ^ flip;
 }
 
-void packed_halves(u32* p, const Modifiers& m, int i) {
+// Integers take no sign modifiers.
+void packed_halves(u32* p, const Modifiers& m, int i, bool signs) {
   const bool lo_from_high = m.op_sel >> i & 1, hi_from_high = m.op_sel_hi >> i & 1;
-  const u32 flip = (m.neg_lo >> i & 1 ? 0x8000u : 0) | (m.neg_hi >> i & 1 ? 0x80000000u : 0);
+  const u32 negated = (m.neg_lo >> i & 1 ? 0x8000u : 0) | (m.neg_hi >> i & 1 ? 0x80000000u : 0);
+  const u32 flip = signs ? negated : 0;
   for (int l = 0; l < kLanes; ++l) {
     const u32 lo = lo_from_high ? p[l] >> 16 : p[l] & 0xffff, hi = hi_from_high ? p[l] >> 16 : p[l] & 0xffff;
     p[l] = (lo | hi << 16) ^ flip;
@@ -96,7 +99,7 @@ template <class T>
 T modify(T x, u8 omod, bool clamp, bool dx10) {
   if (omod) {
     x *= omod == 1 ? T(2) : omod == 2 ? T(4) : T(0.5);
-    if (x == 0) x = 0;
+    if (x > -std::numeric_limits<T>::min() && x < std::numeric_limits<T>::min()) x = 0;  // OMOD needs flushing on
   }
   if (!clamp) return x;
   if (std::isnan(x)) return dx10 ? T(0) : x;
@@ -163,12 +166,11 @@ WARPWAVE_MULTIVERSION const u32* fetch_modified(const Wave& w, const Inst& in, i
     }
   if (in.encoding == Encoding::Sdwa)
     for (int l = 0; l < kLanes; ++l) buffer[0][l] = select(buffer[0][l], op.sel, op.sext);
-  if (is_packed16(type)) packed_halves(buffer[0], in.mod, i);
+  if (is_packed16(type)) packed_halves(buffer[0], in.mod, i, type != Ty::PkB16);
   if (type == Ty::PkF32) packed_pair(buffer, in.mod, i);
   if (is16(type) && in.mod.op_sel >> i & 1)
     for (int l = 0; l < kLanes; ++l) buffer[0][l] >>= 16;
-  const bool sel16 = in.encoding == Encoding::Sdwa && op.sel != Sel::Dword;
-  if (op.neg || op.abs) apply_sign(buffer[op.dwords - 1], op.neg, op.abs, is16(type) || sel16 ? 0x8000u : 0x80000000u);
+  if (op.neg || op.abs) apply_sign(buffer[op.dwords - 1], op.neg, op.abs, is16(type) ? 0x8000u : 0x80000000u);
   return buffer[0];
 }
 

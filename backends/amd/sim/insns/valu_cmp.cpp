@@ -96,9 +96,10 @@ void register_valu_cmp(Registry& r) {
   integer_relations<u32>(r, "u32");
   integer_relations<i64>(r, "i64");
   integer_relations<u64>(r, "u64");
-  add_both(r, vcmp<[](f16 x, u32 mask) { return in_class(arith::kF16, x.bits, mask); }>(""), "class_f16");
-  add_both(r, vcmp<[](f32 x, u32 mask) { return (in_class(arith::kF32, bits<u32>(x), mask)); }>(""), "class_f32");
-  add_both(r, vcmp<[](f64 x, u32 mask) { return (in_class(arith::kF64, bits<u64>(x), mask)); }>(""), "class_f64");
+  // Raw bits: MODE.denorm does not turn a subnormal into another class.
+  add_both(r, vcmp<[](u16 x, u32 mask) { return in_class(arith::kF16, x, mask); }>(""), "class_f16");
+  add_both(r, vcmp<[](u32 x, u32 mask) { return in_class(arith::kF32, x, mask); }>(""), "class_f32");
+  add_both(r, vcmp<[](u64 x, u32 mask) { return in_class(arith::kF64, x, mask); }>(""), "class_f64");
 }
 
 }  // namespace amdsim

@@ -131,6 +131,7 @@ void set_element(u32* rows, int lane, int index, int width, u32 value) {
 template <class Wide>
 u32 enlarge(const LaneArgs& io, const FloatFormat& format, u32 code, u32 scale) {
   Exact value = rescaled(decode(format, code), scale);
+  if (value.kind == NumberClass::nan) value.negative = false;
   return u32(encode(Wide::format, value, Rounding::nearest_even, overflow_of(io)));
 }
 template <class Wide>
@@ -166,7 +167,7 @@ void scaled_stochastic_body(LaneArgs& io) {  // one element to the byte that op_
   const FloatFormat& format = format_in(io, Type);
   const u32 at = 8 * (op_sel(io, 2) + 2 * op_sel(io, 3));
   for (int l = 0; l < kLanes; ++l) {
-    const u32 source = Wide::width == 32 ? io.a[l] : io.a[l] >> 16 * op_sel(io, 0) & 0xffff;
+    const u32 source = Wide::width == 32 ? io.a[l] : io.a[l] & 0xffff;
     put(io.d[l], shrink_stochastic<Wide>(io, format, source, io.b[l], scale_of(io.c[l])), at, 8);
   }
 }
@@ -244,12 +245,21 @@ void scaled_four(Registry& r) {
 
 // ---- 32 six-bit elements at once: sources and results of up to 32 registers, so the rows are read from the wave.
 
-const u32* rows_of(const Wave& w, const Inst& in, int i) {
-  const Operand& op = in.src[i];
-  if (op.kind == Kind::Vgpr) return w.v[op.reg];
-  if (op.kind == Kind::Const) return op.lanes;
-  w.unsupported("scalar operand of a 32-element conversion");
-}
+// Lane `l` of register `r` of a source; scalars and constants are the same in every lane.
+class Rows {
+ public:
+  Rows(const Wave& w, const Inst& in, int i)
+      : rows_(in.src[i].kind == Kind::Vgpr ? w.v[in.src[i].reg] : splat_) {
+    if (rows_ == splat_) std::fill_n(splat_, kLanes, w.s32(in.src[i]));
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  operator const u32*() const { return rows_; }
+
+ private:
+  u32 splat_[kLanes];
+  const u32* rows_;
+};
 
 LaneArgs args_of(const Wave& w, const Inst& in) {
   LaneArgs io;
@@ -268,7 +278,7 @@ void write_rows(Wave& w, const Inst& in, const u32* rows) {
 template <const Small& Type, class Wide>
 void widen32(Wave& w, const Inst& in) {
   const LaneArgs io = args_of(w, in);
-  const u32 *a = rows_of(w, in, 0), *scale = rows_of(w, in, 1);
+  const Rows a(w, in, 0), scale(w, in, 1);
   alignas(64) u32 out[32 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
@@ -278,7 +288,7 @@ void widen32(Wave& w, const Inst& in) {
 template <const Small& Type, class Wide>
 void shrink32(Wave& w, const Inst& in) {
   const LaneArgs io = args_of(w, in);
-  const u32 *a = rows_of(w, in, 0), *scale = rows_of(w, in, 1);
+  const Rows a(w, in, 0), scale(w, in, 1);
   alignas(64) u32 out[6 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
@@ -289,17 +299,17 @@ void shrink32(Wave& w, const Inst& in) {
 template <const Small& Type>
 void shrink_2x16(Wave& w, const Inst& in) {
   const LaneArgs io = args_of(w, in);
-  const u32 *a = rows_of(w, in, 0), *b = rows_of(w, in, 1), *scale = rows_of(w, in, 2);
+  const Rows a(w, in, 0), b(w, in, 1), scale(w, in, 2);
   alignas(64) u32 out[6 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, 6, shrink<F32>(io, format_in(io, Type), (i & 1 ? b : a)[i / 2 * kLanes + l], scale_of(scale[l])));
+      set_element(out, l, i, 6, shrink<F32>(io, format_in(io, Type), static_cast<const u32*>(i & 1 ? b : a)[i / 2 * kLanes + l], scale_of(scale[l])));
   write_rows(w, in, out);
 }
 template <const Small& Type, class Wide>
 void shrink32_stochastic(Wave& w, const Inst& in) {
   const LaneArgs io = args_of(w, in);
-  const u32 *a = rows_of(w, in, 0), *random = rows_of(w, in, 1), *scale = rows_of(w, in, 2);
+  const Rows a(w, in, 0), random(w, in, 1), scale(w, in, 2);
   alignas(64) u32 out[6 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l) {
     u32 state = random[l];

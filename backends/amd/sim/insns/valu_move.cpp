@@ -74,15 +74,14 @@ void v_swap_b32(Wave& w, const Inst& in) {
 }
 
 // The upper `Span` lanes of each pair of groups of vdst trade places with the lower ones of src0 (CDNA4 ISA, VOP1).
-// A lane changes only when it and the lane it reads are active.
+// The pseudo-code does not mention EXEC; a disabled lane is not written.
 template <int Span>
 void v_permlane_swap(Wave& w, const Inst& in) {
   const u64 exec = w.exec();
   for (int low = 0; low < kLanes; ++low) {
     if ((low & Span) != 0) continue;
     const int high = low + Span;
-    const bool both = (exec >> low & 1) && (exec >> high & 1);
-    exchange_lane(w, in.dst.reg, high, in.src[0].reg, low, both, both);
+    exchange_lane(w, in.dst.reg, high, in.src[0].reg, low, exec >> high & 1, exec >> low & 1);
   }
 }
 

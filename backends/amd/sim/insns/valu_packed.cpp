@@ -86,6 +86,7 @@ void halves(Registry& r) {
   add_packed(vop_half<both<quick_add>, both_slow<sum>>("v_pk_add_f16"));
   add_packed(vop_half<both<quick_mul>, both_slow<product>>("v_pk_mul_f16"));
   add_packed(vop_half<both3<quick_fma>, both3_slow<fused>>("v_pk_fma_f16"));
+  add_packed(vop_half_acc<both3<quick_fma>, both3_slow<fused>>("v_pk_fmac_f16"));
   add_packed(vop_ieee<PkMin>("v_pk_min_f16"));
   add_packed(vop_ieee<PkMax>("v_pk_max_f16"));
   add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); }>>("v_pk_minimum3_f16")));
