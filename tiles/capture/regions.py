@@ -33,7 +33,7 @@ def _note_joined(ip: Interpreter, merger: Merger, memo: dict[int, Any]) -> None:
     reachable = Snapshot(ip.frames)
     uses = Counter(id(x) for a, b, _ in merger.containers for x in (a, b))
     for a, b, shape in merger.containers:
-        if any(uses[id(x)] > 1 or reachable.holds(x) for x in (a, b)):
+        if any(uses[id(x)] > 1 or reachable.holds(x) or ip.joined.holds(x) for x in (a, b)):
             for container in (memo.get(id(shape)), a, b):
                 if container is not None:
                     ip.joined.add(container)
@@ -245,7 +245,7 @@ def _run_loop(
         blocks = trace(carry, snapshot)
         changed = [s for s in snapshot.changes() if s != counter]
         finals = {slot: snapshot.current(slot) for slot in dict.fromkeys([*carry.shapes, *changed])}
-        if _plan_holds(snapshot, plan, carry, finals):
+        if _plan_holds(ip, snapshot, plan, carry, finals):
             break
         snapshot.restore()
     ip.builder.loc = loc
@@ -280,7 +280,7 @@ def _make_carry(snapshot: Snapshot, plan: _Plan) -> _Carry:
     return _Carry(merger, shapes)
 
 
-def _plan_holds(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
+def _plan_holds(ip: Interpreter, snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
     """Correct the plan for each variable that did not behave as assumed; true if all did."""
     holds = True
     for slot, final in finals.items():
@@ -293,10 +293,10 @@ def _plan_holds(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slo
         _correct(snapshot, plan, slot, final)
     if not holds:
         plan.contents.update(snapshot.contents_now())
-    return holds and _aliases_hold(snapshot, plan, carry, finals)
+    return holds and _aliases_hold(ip, snapshot, plan, carry, finals)
 
 
-def _aliases_hold(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
+def _aliases_hold(ip: Interpreter, snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[Slot, Any]) -> bool:
     """Whether variables share lists at the end of the body just as was assumed for its start."""
     merger = Merger(True, snapshot.contents_before())
     actual = {slot: merger.merge(snapshot.before(slot), finals[slot]) for slot in carry.shapes}
@@ -311,7 +311,14 @@ def _aliases_hold(snapshot: Snapshot, plan: _Plan, carry: _Carry, finals: dict[S
                 "shares a list with another variable in some iterations of a run-time loop", "give each its own list"
             )
         plan.aliased.add(slot)
-    return not wrong
+    if wrong:
+        return False
+    pairs = zip(carry.merger.containers, merger.containers, strict=True)
+    if any(ip.joined.holds(final) and not ip.joined.holds(assumed) for (_, assumed, _), (_, final, _) in pairs):
+        plan.carried.update((slot, finals[slot]) for slot in carry.shapes)  # so that the next attempt knows
+        plan.contents.update(snapshot.contents_now())
+        return False
+    return True
 
 
 def _fits_carry(snapshot: Snapshot, plan: _Plan, slot: Slot, final: Any) -> bool:

@@ -501,6 +501,19 @@ def swapped_lists_change(n, out):
         xs[0] = i  # here
 
 
+@refused("this list cannot be changed in place", "copy it first")
+def list_that_another_name_may_share_since_the_last_iteration(n, out):
+    xs, ys = [1, n], [3, 4]
+    for i in range(n):
+        xs[0] = xs[1]  # here
+        xs = [i, xs[0]]
+        if i > 2:
+            xs = ys
+        else:
+            ys = list(xs)
+    ww.store(out, 0, ys[0])
+
+
 @refused("`is` between run-time values", "==")
 def identity_of_runtime_values(n, x, out):
     y = n
