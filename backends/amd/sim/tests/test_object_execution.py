@@ -44,7 +44,7 @@ def test_both_routes_execute_the_same(item, target):
     text = item.text(target)
     routes = [Recorder(item, target, source) for source in (text, _compile.assemble(text, target))]
     for route in routes:
-        assert not [w for check in item.run(route, np.random.default_rng(5)) if (w := check.wrong())]
+        assert not [w for check in item.run(route, np.random.default_rng(0)) if (w := check.wrong())]
     assert routes[0].buffers == routes[1].buffers
     assert [relative(c) for c in routes[0].counts] == [relative(c) for c in routes[1].counts]
 
