@@ -96,10 +96,10 @@ bool omod_active(const Wave& w, const Inst& in, bool single) {
 }
 
 template <class T>
-T modify(T x, u8 omod, bool clamp, bool dx10) {
+T modify(T x, u8 omod, bool clamp, bool dx10, T least_normal = std::numeric_limits<T>::min()) {
   if (omod) {
     x *= omod == 1 ? T(2) : omod == 2 ? T(4) : T(0.5);
-    if (x > -std::numeric_limits<T>::min() && x < std::numeric_limits<T>::min()) x = 0;  // OMOD needs flushing on
+    if (x > -least_normal && x < least_normal) x = 0;  // OMOD acts only while output subnormals are flushed
   }
   if (!clamp) return x;
   if (std::isnan(x)) return dx10 ? T(0) : x;
@@ -119,7 +119,7 @@ void output_modifiers(const Wave& w, const Inst& in, u32* d) {
   const int halves = t == Ty::F16 ? 1 : t == Ty::PkF16 ? 2 : 0;
   for (int h = 0; h < halves; ++h)
     for (int l = 0; l < kLanes; ++l) {
-      const float x = modify(arith::half_to_float(u16(d[l] >> 16 * h)), omod64, clamp, dx10);
+      const float x = modify(arith::half_to_float(u16(d[l] >> 16 * h)), omod64, clamp, dx10, 0x1p-14f);
       d[l] = (d[l] & ~(0xffffu << 16 * h)) | u32(arith::float_to_half(x)) << 16 * h;
     }
 }

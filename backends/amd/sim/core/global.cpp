@@ -30,10 +30,12 @@ struct Tracker {
       : w(wave), me{wave.group->linear_id + 1, u32(wave.id), wave.barriers_passed, wave.group->releases}, clock(*wave.group->launch->sync) {}
 
   void bytes(Region& r, u64 address, u32 count, bool write, bool atomic, int lane) const {
+    ShadowCell* cell = nullptr;
     for (u64 at = address & ~3ull; at < address + count; at += 4) {
+      cell = cell && r.same_page(at - r.base) ? cell + 1 : r.cell(at - r.base);
       const u64 begin = std::max(at, address), end = std::min(at + 4, address + count);
       const u32 mask = ((1u << (end - at)) - 1) & ~((1u << (begin - at)) - 1);
-      const RaceReport report = track_dword(*r.cell(at - r.base), me, mask, write, atomic, clock);
+      const RaceReport report = track_dword(*cell, me, mask, write, atomic, clock);
       if (report.found) report_race(w, report, write, lane, begin);
     }
   }
@@ -74,7 +76,7 @@ void check_global(Wave& w, const Inst& in, const GlobalAccess& a, GlobalPointers
       w.violate_at(Check::ReadOnly, "write to read-only memory: " + memory.describe(at), 1ull << l, at);
       continue;
     }
-    if (track) tracker.bytes(*r, at, a.bytes, a.write, a.atomic, l);
+    if (track && r->writable) tracker.bytes(*r, at, a.bytes, a.write, a.atomic, l);
     if (!r->uninit.empty()) check_defined(w, in, a, *r, at, l);
     p.host[l] = r->host + (at - r->base), p.region[l] = r, last = r;
   }

@@ -36,6 +36,8 @@ struct Region {
   static constexpr u64 kPageDwords = 1024;
   std::vector<std::atomic<ShadowCell*>> pages;
   ShadowCell* cell(u64 offset);
+  // Is the dword at `offset` on the same page as the one before it?
+  static bool same_page(u64 offset) { return (offset >> 2) % kPageDwords != 0; }
   void reset_shadow();
   ~Region();
 };
