@@ -89,7 +89,7 @@ inline F div_fmas(F s0, F s1, F s2, bool vcc) {
 }
 
 // The ISA tests exponent(S1) == 255 for overflow, which the infinite S1 above already was; a quotient that must
-// overflow is what the clause has to catch, since the Newton steps have produced NaN by then.
+// overflow, for which the Newton steps have produced NaN, is what the clause has to catch.
 template <class F>
 inline F div_fixup(F s0, F s1, F s2) {
   using L = detail::DivisionLimits<F>;
@@ -100,9 +100,9 @@ inline F div_fixup(F s0, F s1, F s2) {
   if ((s1 == F(0) && s2 == F(0)) || (std::isinf(s1) && std::isinf(s2))) return default_nan<F>();
   if (s1 == F(0) || std::isinf(s2)) return with_sign(F(HUGE_VAL));
   if (std::isinf(s1) || s2 == F(0)) return with_sign(F(0));
-  const int distance = detail::exponent_field(s2) - detail::exponent_field(s1);
+  const int distance = std::ilogb(s2) - std::ilogb(s1);
   if (distance < L::underflow) return with_sign(F(0));
-  if (distance > FloatTraits<F>::format.bias + 1) return with_sign(F(HUGE_VAL));
+  if (s0 != s0 && distance > FloatTraits<F>::format.bias + 1) return with_sign(F(HUGE_VAL));
   return with_sign(std::fabs(s0));
 }
 
@@ -131,11 +131,11 @@ inline f16 ldexp(f16 x, i16 n, HalfMode mode) {
   return {u16(encode(kF16, std::ldexp(f64(to_f32(x)), bounded), mode.rounding, mode.overflow))};
 }
 
-// FREXP: the significand in [1/2, 1) and its exponent; infinities and NaNs give themselves, unquieted, and 0.
+// FREXP: the significand in [1/2, 1) and its exponent; infinities and NaNs give themselves (quieted) and 0.
 template <class F>
 inline F frexp_mant(F x) {
   int exponent;
-  return std::isfinite(x) ? std::frexp(x, &exponent) : x;
+  return x != x ? quieted(x) : std::isinf(x) ? x : std::frexp(x, &exponent);
 }
 template <class F>
 inline i32 frexp_exp(F x) {
@@ -155,8 +155,10 @@ inline F fract(F x) {
 // Round to integral; NaNs are quieted.
 template <class F>
 inline F rndne(F x) {
-  const F magnitude = std::fabs(x), big = F(1) / std::numeric_limits<F>::epsilon();
-  const F rounded = magnitude < big ? (magnitude + big) - big : magnitude;
+  const F magnitude = std::fabs(x), below = std::floor(magnitude);
+  const F fraction = magnitude - below;  // exact, so the host's rounding direction does not matter
+  const bool odd = std::floor(below / F(2)) * F(2) != below;
+  const F rounded = fraction > F(0.5) || (fraction == F(0.5) && odd) ? below + F(1) : below;
   return x != x ? quieted(x) : std::copysign(rounded, x);
 }
 template <class F>

@@ -40,7 +40,7 @@ struct FloatFormat {
   constexpr std::uint64_t nan() const {
     switch (specials) {
       case Specials::ieee:
-        return width() == 8 ? magnitude_mask() : infinity() | (hidden_bit() >> 1);
+        return infinity() | (hidden_bit() >> 1);
       case Specials::fn:
         return magnitude_mask();
       case Specials::fnuz:

@@ -21,8 +21,6 @@ inline f16 half_min(f16 a, f16 b, bool ieee) {
 inline f16 half_max(f16 a, f16 b, bool ieee) {
   return narrowed_keeping_signals(max_num(widened_keeping_signals(a), widened_keeping_signals(b), ieee));
 }
-// The significand in [1/2, 1); infinities and NaNs are returned as they are.
-inline f16 half_frexp_mant(f16 x) { return (x.bits & 0x7c00u) == 0x7c00u ? x : to_f16(frexp_mant(to_f32(x))); }
 inline f16 half_minimum(f16 a, f16 b) { return to_f16(minimum(to_f32(a), to_f32(b))); }
 inline f16 half_maximum(f16 a, f16 b) { return to_f16(maximum(to_f32(a), to_f32(b))); }
 

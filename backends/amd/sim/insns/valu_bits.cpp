@@ -127,8 +127,7 @@ void bytes(Registry& r) {
   r.add(only(kGfx950, vop<[](u32 a) { return arith::prng_step(a); }>("v_prng_b32")));
 }
 
-// V_ASHR_PK_*: two values shifted right and saturated to bytes of the lower half, or with op_sel of the upper one, which
-// keeps the lower.
+// V_ASHR_PK_*: two values shifted right and saturated to bytes of the selected half; the other half is kept.
 template <class Byte>
 void ashr_pk_body(LaneArgs& io) {
   const bool high = io.in->mod.op_sel >> 3 & 1;
@@ -136,7 +135,7 @@ void ashr_pk_body(LaneArgs& io) {
     const int shift = int(io.c[l] & 31);
     const u32 a = u8(arith::saturate_to<Byte, i32>(i32(io.a[l]) >> shift));
     const u32 b = u8(arith::saturate_to<Byte, i32>(i32(io.b[l]) >> shift));
-    io.d[l] = high ? (io.d[l] & 0xffffu) | (a | b << 8) << 16 : a | b << 8;
+    io.d[l] = high ? (io.d[l] & 0xffffu) | (a | b << 8) << 16 : (io.d[l] & 0xffff0000u) | a | b << 8;
   }
 }
 template <class Byte>

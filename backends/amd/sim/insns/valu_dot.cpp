@@ -66,9 +66,9 @@ void register_valu_dot(Registry& r) {
   r.add(vop_clamp<kUnsigned<8>, kUnsignedClamped<8>>("v_dot4_u32_u8", kDot));
   r.add(vop_clamp<kSigned<4>, kSignedClamped<4>>("v_dot8_i32_i4", kDot));
   r.add(vop_clamp<kUnsigned<4>, kUnsignedClamped<4>>("v_dot8_u32_u4", kDot));
-  r.add(vop_acc<kSigned<16>>("v_dot2c_i32_i16", kDot));
-  r.add(vop_acc<kSigned<8>>("v_dot4c_i32_i8", kDot));
-  r.add(vop_acc<kSigned<4>>("v_dot8c_i32_i4", kDot));
+  r.add(with_body(vop_acc<kSigned<16>>("v_dot2c_i32_i16", kDot), clamp_body<kSigned<16>, kSignedClamped<16>>));
+  r.add(with_body(vop_acc<kSigned<8>>("v_dot4c_i32_i8", kDot), clamp_body<kSigned<8>, kSignedClamped<8>>));
+  r.add(with_body(vop_acc<kSigned<4>>("v_dot8c_i32_i4", kDot), clamp_body<kSigned<4>, kSignedClamped<4>>));
   r.add(vop_acc<kDot2c<f16>>("v_dot2c_f32_f16", kDot));
   r.add(only(kGfx950, vop_acc<kDot2c<bf16>>("v_dot2c_f32_bf16", kDot)));
   const auto sources = {Ty::B32, Ty::B32, Ty::F32};

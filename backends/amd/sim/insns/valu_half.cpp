@@ -82,7 +82,7 @@ void functions(Registry& r) {
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::trunc, x); }); }>("v_trunc_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return rndne(x); }); }>("v_rndne_f16"));
   r.add(vop_half<[](f16 a) { return half_fract(a, HalfMode{}); }, [](f16 a, HalfMode m) { return half_fract(a, m); }>("v_fract_f16"));
-  r.add(vop<[](f16 a) { return half_frexp_mant(a); }>("v_frexp_mant_f16"));
+  r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return frexp_mant(x); }); }>("v_frexp_mant_f16"));
   r.add(vop<[](f16 a) { return i16(frexp_exp(to_f32(a))); }>("v_frexp_exp_i16_f16"));
 }
 

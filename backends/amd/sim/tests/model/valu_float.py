@@ -158,7 +158,7 @@ def div_fixup(fmt: Format):
         choices = [np.nan, signed(np.full(d.shape, np.inf)), signed(np.zeros(d.shape))]
         if fmt is not F16:
             conditions.append(far)
-            choices.append(signed(np.full(d.shape, least / 2 if fmt is F32 else least)))
+            choices.append(signed(np.full(d.shape, least / 2 if fmt is F32 else 0.0)))
         return np.select(conditions, choices, plain)
 
     return run
