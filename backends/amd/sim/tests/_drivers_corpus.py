@@ -186,10 +186,11 @@ def stack(launch, rng):
 
 @driver("corpus/k12_softmax.hip", "softmax")
 def softmax(launch, rng):
-    rows, width, scale = 3, 1100, F32(0.7)
-    x, bias = (rng.standard_normal(s).astype(F32) for s in ((rows, width), (width,)))
+    """Mostly negative numbers, so that a lost sign shows; a wide and a narrow row."""
     checks = []
-    for logsm, with_bias in ((0, False), (0, True), (1, False)):
+    for width, logsm, with_bias in ((1100, 0, False), (1100, 0, True), (1100, 1, False), (196, 0, True)):
+        rows, scale = 3, F32(0.7)
+        x, bias = (rng.standard_normal(s).astype(F32) - F32(1.5) for s in ((rows, width), (width,)))
         out = np.zeros((rows, width), F32)
         argument = bias if with_bias else np.uint64(0)
         launch((rows, 1, 1), (256, 1, 1), out, x, argument, np.int32(width), scale, np.int32(logsm))

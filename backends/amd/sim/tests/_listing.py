@@ -105,6 +105,17 @@ class Listing:
                 found[target].append(index)
         return tuple(tuple(f) for f in found)
 
+    def after(self, index: int) -> list[Instruction]:
+        """Everything that may run after an instruction, on any path."""
+        seen: set[int] = set()
+        work = list(self.successors[index])
+        while work:
+            place = work.pop()
+            if place not in seen:
+                seen.add(place)
+                work += self.successors[place]
+        return [self.code[i] for i in sorted(seen)]
+
     def replaced(self, index: int, text: str | None) -> str:
         """The module's text with one instruction changed, or removed."""
         lines = list(self.lines)

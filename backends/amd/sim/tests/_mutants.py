@@ -111,7 +111,7 @@ def bits(item: Instruction) -> Iterator[tuple[str, str | None]]:
 def offsets(item: Instruction) -> Iterator[tuple[str, str | None]]:
     for name in ("offset", "offset0", "offset1"):
         value = item.parsed.modifiers.get(name)
-        if value:
+        if value and not value.startswith("swizzle"):
             number = int(value, 0)
             step = 1 if name != "offset" else 4
             for changed in (number + step, 0):
@@ -224,35 +224,54 @@ class Subject:
             return "every pair keeps the wait states of the table on all paths"
         if "s_waitcnt" in mutant.old and self._wait_redundant(edited):
             return "other waits cover every use on all paths"
-        return dead_change(self.code, mutant) or known_reason(self.item, self.target, mutant)
+        return dead_change(self.code, mutant) or known_reason(self.item.kernel, self.code, mutant)
 
     def _wait_redundant(self, edited: Listing) -> bool:
+        """The static check does not know which LDS bytes a direct load fills: it may only weaken lgkmcnt then."""
+        changed = [i for i, (a, b) in enumerate(zip(self.code.code, edited.code, strict=True)) if a != b]
         direct = any("load_lds" in i.name or "lds" in i.parsed.modifiers for i in self.code.code)
-        return not direct and not _waitcheck.violations(edited)
+        before, after = (count_vector(c.code[changed[0]].text) for c in (self.code, edited))
+        return not (direct and before != after) and not _waitcheck.violations(edited)
+
+
+def count_vector(text: str) -> int | None:
+    return _waitcheck.count(text, "vmcnt")
+
+
+LDS_ACCESS = ("ds_", "flat_", "global_load_lds")
 
 
 def dead_change(code: Listing, mutant: Mutant) -> str | None:
     """Changes that cannot matter, whatever the data."""
+    item, later = code.code[mutant.index], code.after(mutant.index)
     if mutant.kind == "drop cache bit":
         return "scope and streaming bits: one launch on one coherent memory cannot show them"
-    if mutant.kind == "drop restore":
-        following = code.code[mutant.index + 1 :]
-        if all(i.name.startswith("s_") and "_saveexec" not in i.name for i in following):
-            return "no vector instruction follows before the end"
-    item = code.code[mutant.index]
-    if mutant.kind == "drop bound_ctrl" and re.search(r"row_(ror|mirror|half_mirror|newbcast)|quad_perm", item.text):
-        return "every lane has a source with this control"
-    if mutant.kind == "flip op_sel_hi" and not item.name.startswith("v_pk"):
-        return None
+    if mutant.kind == "drop restore" and not any(i.name.startswith(("v_", "global_", "ds_", "flat_")) for i in later):
+        return "no vector instruction follows on any path"
+    if mutant.kind == "drop bound_ctrl":
+        return _bound_ctrl(item)
+    communicates = any(i.name.startswith(LDS_ACCESS) or i.name == "s_barrier" for i in later)
+    if mutant.kind == "delete barrier" and not communicates:
+        return "no LDS access and no barrier follows on any path: a wave that ends counts as arrived"
     return None
 
 
-# (kernel, part of the mutant's text): reasons found by reading the source.
-KNOWN: dict[tuple[str, str], str] = {}
+def _bound_ctrl(item: Instruction) -> str | None:
+    operands = item.parsed.operands
+    if re.search(r"row_(ror|mirror|half_mirror|newbcast)|quad_perm", item.text):
+        return "every lane has a source with this control"
+    neutral = item.parsed.base in ("v_add_f32", "v_add_u32", "v_or_b32", "v_xor_b32", "v_max_u32")
+    if neutral and len(operands) == 3 and operands[0] == operands[2]:
+        return "the old destination is the other operand: keeping it equals combining it with zero"
+    return None
 
 
-def known_reason(item: Driver, target: str, mutant: Mutant) -> str | None:
-    for (kernel, part), reason in KNOWN.items():
-        if item.kernel == kernel and part in f"{target} {mutant}":
-            return reason
+def known_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
+    """Reasons found by reading the source of a kernel."""
+    following = code.code[mutant.index + 1 : mutant.index + 2]
+    if kernel == "gemm_dma" and "vmcnt" in mutant.old and following[0].name != "s_barrier":
+        return "gemm_dma: the direct loads drained here fill the other buffer; this one's were waited for at the barrier"
+    barriers = [i for i, item in enumerate(code.code) if item.name == "s_barrier"]
+    if kernel == "generic_lds" and mutant.kind == "delete barrier" and mutant.index == barriers[-1]:
+        return "generic_lds: after its last barrier each lane reads only what it wrote itself"
     return None

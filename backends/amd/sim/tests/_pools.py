@@ -113,7 +113,7 @@ def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) ->
         )
         vectors = _as_words(tame.astype(kind), vectors.shape)
     scalars = np.ascontiguousarray(pool_for(name)(rng, (groups, 2, LANES)).reshape(groups, -1)[:, :SCALARS])
-    if name.startswith(("v_mad_f16", "v_mac_f16", "v_madmk", "v_madak")):
+    if name.startswith(("v_mad_f16", "v_mac_f16", "v_madmk", "v_madak", "v_div_f")):
         scalars = np.ascontiguousarray(vectors[:, 0, :SCALARS])
     if "scalef32" in name:
         scalars[:, 1] = rng.integers(120, 135, groups) << 23

@@ -53,12 +53,10 @@ def test_no_mutant_survives(item, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_each_barrier_of_the_ping_pong_is_needed(target):
-    """Deleting any one re-pairs the rounds of the two halves (simulators.md 1, the BF16 8-wave case)."""
+    """Deleting one re-pairs the rounds of the two halves (simulators.md 1, the BF16 8-wave case)."""
     case = subject("pingpong", target)
     found = [m for m in _mutants.mutants(case.code, target) if m.kind == "delete barrier"]
-    assert len(found) >= 3
-    for mutant in found:
-        assert case.judge(mutant).outcome in ("caught", "changed"), str(mutant)
+    assert [case.judge(m).outcome for m in found] == ["caught"] * 5
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -70,10 +68,10 @@ def test_waiting_for_a_direct_load_after_the_barrier(target):
     lines = list(case.code.lines)
     first, second = case.code.code[place - 1].line, case.code.code[place].line
     lines[first], lines[second] = lines[second], lines[first]
-    with pytest.raises(sim.SimError) as caught:  # noqa: PT012  # some seed must show it
-        for seed in range(6):
+    for seed in range(6):
+        with pytest.raises(sim.SimError) as caught:
             case.results("\n".join(lines), seed)
-    assert caught.value.kind in ("lds_race", "waits")
+        assert caught.value.kind in ("lds_race", "waits")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -81,7 +79,8 @@ def test_flat_access_to_lds_needs_its_barriers(target):
     case = subject("generic_lds", target)
     for mutant in _mutants.mutants(case.code, target):
         if mutant.kind == "delete barrier":
-            assert case.judge(mutant).outcome == "caught", str(mutant)
+            verdict = case.judge(mutant)
+            assert verdict.outcome == "caught" or "wrote itself" in verdict.detail, str(mutant)
 
 
 def test_the_harness_can_tell_a_survivor():
