@@ -73,11 +73,11 @@ def _address(lw: Lowering, layout: Layout, dtype: DType, pitch: int, place: Plac
     return f"({at.at(0)} + {place[0]}) * {pitch} + ({at.at(1)} * {step} + {place[1]}) * {dtype.nbytes}"
 
 
-def inside(lw: Lowering, layout: Layout, shape: Place) -> str:
-    """Condition that item i is an element of the tile, not padding; "true" where all items are."""
+def inside(lw: Lowering, layout: Layout, shape: Place, item: str = "i") -> str:
+    """Condition that an item is an element of the tile, not padding; "true" where all items are."""
     at = lw.coordinates(layout)
     terms = [
-        f"{at.at(axis)} < {extent}"
+        f"{at.at(axis, item)} < {extent}"
         for axis, (extent, covered) in enumerate(zip(shape, layout.extent, strict=True))
         if covered > extent
     ]

@@ -83,8 +83,8 @@ def write_shared(
     """A register tile into a shared tile of its shape; `ordered` if the caller has placed the barriers."""
     if not ordered:
         lw.before_shared_write(shared.region)
-    conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
     run = _shared_run(shared, layout, tile)
+    conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape, f"i * {run}")) if c != "true"]
     kind = ctype(tile.dtype)
     with lw.body.each(len(layout.items) // run):
         place = _address(lw, shared, layout, f"i * {run}")
@@ -116,12 +116,11 @@ def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, til
     lw.before_shared_read(shared.region)
     run = _shared_run(shared, layout, tile)
     kind = ctype(tile.dtype)
-    condition = inside(lw, layout, tile.shape)
+    condition = inside(lw, layout, tile.shape, f"i * {run}")
     with lw.body.each(len(layout.items) // run):
         place = _address(lw, shared, layout, f"i * {run}")
         if condition != "true":
-            guard = condition.replace("[i]", f"[i * {run}]")
-            lw.body.line(f"const int place = {guard} ? {place} : {shared.offset};")
+            lw.body.line(f"const int place = {condition} ? {place} : {shared.offset};")
             place = "place"
         if run == 1:
             lw.body.line(f"{name}.set(i, *(const {kind} *)(lds + {place}));")
