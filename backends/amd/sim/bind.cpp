@@ -41,8 +41,11 @@ class PyProgram {
 
   py::dict launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const py::list& args,
                   u32 dynamic_lds, u64 seed, int threads, const std::vector<std::string>& relax, u64 max_instructions,
-                  std::pair<i64, int> trace) {
+                  std::pair<i64, int> trace, const std::string& accumulate) {
     LaunchConfig config;
+    if (accumulate != "cdna3" && accumulate != "sequential-rne")
+      throw std::invalid_argument("accumulate is 'cdna3' or 'sequential-rne', not '" + accumulate + "'");
+    config.sequential_accumulate = accumulate == "sequential-rne";
     config.trace_group = trace.first, config.trace_wave = trace.second;
     config.kernel = kernel;
     for (std::size_t i = 0; i < 3; ++i) config.grid[i] = grid[i], config.block[i] = block[i];
@@ -149,7 +152,9 @@ PYBIND11_MODULE(_sim, m) {
                   [](const py::bytes& data, const std::string& target, const std::string& llvm) {
                     return PyProgram::from_code_object(data, target, llvm);
                   })
-      .def("launch", &PyProgram::launch)
+      .def("launch", &PyProgram::launch, py::arg("kernel"), py::arg("grid"), py::arg("block"), py::arg("args"),
+           py::arg("dynamic_lds"), py::arg("seed"), py::arg("threads"), py::arg("relax"), py::arg("max_instructions"),
+           py::arg("trace"), py::arg("accumulate") = "cdna3")
       .def_property_readonly("target", &PyProgram::target)
       .def_property_readonly("metadata", &PyProgram::metadata)
       .def_property_readonly("kernels", &PyProgram::kernels);
