@@ -51,8 +51,15 @@ def f32_inputs(target: DType, step: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("target", "arch"),
-    [(bf16, "gfx942"), (bf16, "gfx950"), (f16, "gfx950"), (FP8[0], "gfx942"), (FP8[1], "gfx950")]
-    + [(FP8[2], "gfx942"), (FP8[3], "gfx942")],
+    [
+        (bf16, "gfx942"),
+        (bf16, "gfx950"),
+        (f16, "gfx950"),
+        (FP8[0], "gfx942"),
+        (FP8[1], "gfx950"),
+        (FP8[2], "gfx942"),
+        (FP8[3], "gfx942"),
+    ],
     ids=str,
 )
 def test_from_f32_in_every_rounding(target, arch):
@@ -76,13 +83,13 @@ def test_from_every_code_of_fp8(source):
     agree_ops(defaults(source), [all_codes(source)])
 
 
-@pytest.mark.parametrize("source", (f16, bf16), ids=str)
+@pytest.mark.parametrize("source", [f16, bf16], ids=str)
 def test_from_16_bits(source):
     agree_ops(defaults(source), [np.concatenate([all_codes(source)[::41], specials(source)])])
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("source", (f16, bf16), ids=str)
+@pytest.mark.parametrize("source", [f16, bf16], ids=str)
 def test_from_every_code_of_16_bits(source):
     agree_ops(defaults(source), [all_codes(source)], block=256)
 

@@ -128,7 +128,7 @@ def test_unary_functions(dtype):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("dtype", (f16, bf16), ids=str)
+@pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 def test_unary_functions_on_every_value(dtype):
     agree_ops(UNARY, [all_codes(dtype)], block=256)
 
@@ -184,20 +184,20 @@ def integers(dtype: DType, count: int = 24) -> np.ndarray:
     return np.array(edges + some, dtype.numpy)
 
 
-@pytest.mark.parametrize("dtype", (i8, i32, i64), ids=str)
+@pytest.mark.parametrize("dtype", [i8, i32, i64], ids=str)
 def test_integer_ops(dtype):
     a, b = pairs(integers(dtype))
     agree_ops(INTEGER_BINARY, [a, b])
 
 
-@pytest.mark.parametrize("dtype", (i8, i32, i64), ids=str)
+@pytest.mark.parametrize("dtype", [i8, i32, i64], ids=str)
 def test_division_of_integers_rounds_down(dtype):
     a, b = pairs(integers(dtype))
     defined = (b != 0) & ~((a == dtype.min) & (b == -1))
     agree_ops([("floordiv", lambda a, b: a // b), ("mod", lambda a, b: a % b)], [a[defined], b[defined]])
 
 
-@pytest.mark.parametrize("dtype", (i8, i32, i64), ids=str)
+@pytest.mark.parametrize("dtype", [i8, i32, i64], ids=str)
 def test_shifts(dtype):
     a, b = pairs(integers(dtype))
     agree_ops([("shl", lambda a, b: a << b), ("shr", lambda a, b: a >> b)], [a, b % dtype.bits])

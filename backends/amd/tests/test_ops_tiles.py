@@ -57,7 +57,7 @@ def test_rearrangements(dtype, shape):
     agree_rearranged(dtype, r, c)
 
 
-@pytest.mark.parametrize("dtype", (fp8e4m3, fp8e5m2fnuz, i8, bool_, i64), ids=str)
+@pytest.mark.parametrize("dtype", [fp8e4m3, fp8e5m2fnuz, i8, bool_, i64], ids=str)
 def test_rearrangements_of_every_size_of_element(dtype):
     agree_rearranged(dtype, 9, 34)
 
@@ -120,13 +120,13 @@ def test_reductions(dtype, shape):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", (f32, f16, bf16, i64, i32, i8), ids=str)
+@pytest.mark.parametrize("dtype", [f32, f16, bf16, i64, i32, i8], ids=str)
 def test_reductions_of_all_shapes(dtype, shape):
     arguments = reduction_arguments(numbers(dtype, *shape))
     agree(captured(reduced, arguments, R=shape[0], C=shape[1]), arguments)
 
 
-@pytest.mark.parametrize("dtype", (f32, bf16), ids=str)
+@pytest.mark.parametrize("dtype", [f32, bf16], ids=str)
 def test_reductions_of_nan_infinities_and_zeros(dtype):
     x = numbers(dtype, 12, 34)
     x[1, :] = np.nan
@@ -222,7 +222,7 @@ def narrower(x, y, z, *, C):
     ww.store(z, (i, 0), ww.load(x, (0, 0), TileType(x.dtype, (8, C), "shared")))
 
 
-@pytest.mark.parametrize("dtype", (f32, f16, i8), ids=str)
+@pytest.mark.parametrize("dtype", [f32, f16, i8], ids=str)
 def test_tiles_narrower_than_their_tensor(dtype):
     arguments = {"x": numbers(dtype, 8, 112), "y": blank(dtype, 8, 112), "z": blank(dtype, 32, 64)}
     agree(captured(narrower, arguments, C=37), arguments)
@@ -249,8 +249,8 @@ def views(x: np.ndarray):
     }
 
 
-@pytest.mark.parametrize("shared", (False, True))
-@pytest.mark.parametrize("dtype", (f32, bf16, i8), ids=str)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("dtype", [f32, bf16, i8], ids=str)
 def test_strides_of_inputs_and_outputs(dtype, shared):
     x = numbers(dtype, 35, 64)
     for name, view in views(x).items():

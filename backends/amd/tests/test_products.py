@@ -1,0 +1,159 @@
+"""Matrix products: transpositions, operands in registers and shared memory, odd extents, dtypes, waves, constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpwave as ww
+from warpwave.backends.amd.tests.harness import BOTH, agree, captured, program
+from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
+from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.types import TileType
+
+PRODUCTS = {
+    (False, False): ww.mma_AB,
+    (False, True): ww.mma_ABt,
+    (True, False): ww.mma_AtB,
+    (True, True): ww.mma_AtBt,
+}
+
+
+def product(a, b, c, *, M, N, K, ta, tb, a_space, b_space):
+    """c += a @ b in one block."""
+    at = ww.load(a, (0, 0), TileType(a.dtype, (K, M) if ta else (M, K), a_space))
+    bt = ww.load(b, (0, 0), TileType(b.dtype, (N, K) if tb else (K, N), b_space))
+    acc = ww.load(c, (0, 0), TileType(c.dtype, (M, N)))
+    ww.store(c, (0, 0), PRODUCTS[ta, tb](acc, at, bt))
+
+
+def check_product(a, b, m, n, k, *, ta=False, tb=False, spaces=("shared", "shared"), targets=BOTH, **options):
+    acc = i32 if a.is_int else f32
+    arguments = {
+        "a": numbers(a, *((k, m) if ta else (m, k)), seed=1),
+        "b": numbers(b, *((n, k) if tb else (k, n)), seed=2),
+        "c": numbers(acc, m, n, seed=3),
+    }
+    sizes = {"M": m, "N": n, "K": k, "ta": ta, "tb": tb, "a_space": spaces[0], "b_space": spaces[1]}
+    agree(captured(product, arguments, **sizes), arguments, targets, **options)
+
+
+SPACES = [("shared", "shared"), ("register", "shared"), ("shared", "register"), ("register", "register")]
+
+
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("spaces", SPACES[::3], ids="-".join)
+def test_transpositions_of_bf16(ta, tb, spaces):
+    check_product(bf16, bf16, 64, 48, 40, ta=ta, tb=tb, spaces=spaces)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("spaces", SPACES, ids="-".join)
+@pytest.mark.parametrize("dtype", [f32, f16, bf16, i8, fp8e4m3], ids=str)
+@pytest.mark.parametrize("size", [(64, 64, 64), (70, 33, 45), (16, 16, 16), (1, 1, 1), (128, 32, 96)], ids=str)
+def test_transpositions(dtype, size, ta, tb, spaces):
+    targets = BOTH if dtype != fp8e4m3 else ["gfx950"]
+    check_product(dtype, dtype, *size, ta=ta, tb=tb, spaces=spaces, targets=targets)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ta", "tb"), [(f16, False, True), (f16, True, False), (f32, False, True), (f32, True, True), (i8, False, True), (i8, True, False)]
+)  # fmt: skip
+def test_dtypes(dtype, ta, tb):
+    check_product(dtype, dtype, 48, 64, 72, ta=ta, tb=tb)
+
+
+OCP, FNUZ = (fp8e4m3, fp8e5m2), (fp8e4m3fnuz, fp8e5m2fnuz)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "target"),
+    [
+        (OCP[0], OCP[0], "gfx950"),
+        (OCP[1], OCP[0], "gfx950"),
+        (FNUZ[0], FNUZ[1], "gfx942"),
+        (FNUZ[1], FNUZ[1], "gfx942"),
+    ],
+    ids=str,
+)
+def test_fp8(a, b, target):
+    check_product(a, b, 48, 32, 160, tb=True, targets=[target])
+    check_product(a, b, 16, 64, 40, spaces=("register", "shared"), targets=[target])
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (17, 19, 23), (130, 5, 7), (32, 32, 200)], ids=str)
+def test_odd_extents(size):
+    check_product(bf16, bf16, *size, tb=True)
+    check_product(f32, f32, *size, targets=["gfx942"])
+
+
+@pytest.mark.parametrize("waves", [1, 2, 8])
+def test_numbers_of_waves(waves):
+    check_product(bf16, bf16, 64, 96, 32, tb=True, waves=waves)
+
+
+@pytest.mark.parametrize(("a", "b", "target"), [(fp8e4m3, fp8e4m3, "gfx942"), (fp8e4m3fnuz, fp8e5m2fnuz, "gfx950")])
+def test_a_format_without_instruction_is_an_error_at_the_line(a, b, target):
+    with pytest.raises(UnsupportedError, match="matrix instruction for fp8") as error:
+        check_product(a, b, 16, 16, 32, targets=[target])
+    assert error.value.loc.file.endswith("test_products.py")
+
+
+def chained(q, k, v, o, *, M, N, D):
+    """o = relu(q @ k^T) @ v: the first product's accumulator is the second's operand."""
+    scores = ww.mma_ABt(ww.zeros(TileType(f32, (M, N))), ww.load(q, (0, 0), TileType(q.dtype, (M, D), "shared")),
+                        ww.load(k, (0, 0), TileType(k.dtype, (N, D), "shared")))  # fmt: skip
+    weights = ww.cast(ww.relu(scores), v.dtype)
+    out = ww.mma_AB(ww.zeros(TileType(f32, (M, D))), weights, ww.load(v, (0, 0), TileType(v.dtype, (N, D), "shared")))
+    ww.store(o, (0, 0), out)
+
+
+@pytest.mark.parametrize("sizes", [(64, 32, 64), (32, 24, 40), (128, 64, 32)], ids=str)
+@pytest.mark.parametrize("dtype", [bf16, f16], ids=str)
+def test_chained_products(dtype, sizes):
+    m, n, d = sizes
+    arguments = {
+        "q": numbers(dtype, m, d),
+        "k": numbers(dtype, n, d, seed=1),
+        "v": numbers(dtype, n, d, seed=2),
+        "o": blank(f32, m, d),
+    }
+    agree(captured(chained, arguments, M=m, N=n, D=d), arguments)
+
+
+def constrained(a, b, c, *, over):
+    acc = ww.zeros(TileType(f32, (64, 64)), over=over)
+    at, bt = (ww.load(x, (0, 0), TileType(x.dtype, (64, 64), "shared")) for x in (a, b))
+    ww.store(c, (0, 0), ww.mma_ABt(acc, at, bt))
+
+
+def constrained_arguments():
+    return {"a": numbers(bf16, 64, 64), "b": numbers(bf16, 64, 64, seed=1), "c": blank(f32, 64, 64)}
+
+
+@pytest.mark.parametrize("over", [(4, 1), (1, 4), (2, 2)], ids=str)
+def test_over_says_how_waves_split_the_accumulator(over):
+    kernel = captured(constrained, constrained_arguments(), over=over)
+    agree(kernel, constrained_arguments(), waves=4)
+    (choice,) = program(kernel, "gfx942", waves=4).lowered.plan.mmas.values()
+    assert choice.over == over
+
+
+def test_over_that_is_not_the_number_of_waves_is_an_error_at_the_line():
+    kernel = captured(constrained, constrained_arguments(), over=(3, 1))
+    with pytest.raises(UnsupportedError, match="asks for 3 waves") as error:
+        program(kernel, "gfx942", waves=4)
+    assert error.value.loc is not None
+
+
+def test_int8_products_wrap():
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-128, 128, (32, 64)).astype(np.int8) for _ in range(2))
+    c = np.full((32, 32), np.iinfo(np.int32).max - 5, np.int32)
+    sizes = {"M": 32, "N": 32, "K": 64, "ta": False, "tb": True, "a_space": "shared", "b_space": "shared"}
+    arguments = {"a": a, "b": b, "c": c}
+    agree(captured(product, arguments, **sizes), arguments)
