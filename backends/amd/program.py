@@ -18,7 +18,7 @@ from warpwave.backends.amd.grid_order import choose_order
 from warpwave.backends.amd.lower.lower import MAX_GRID_RANK, Lowered
 from warpwave.backends.amd.resources import read_resources
 from warpwave.tiles.errors import CheckFailed, ResourceError, UnsupportedError
-from warpwave.tiles.ir import Kernel
+from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.reference import Extents, launch_grid
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.types import TensorType, Type
@@ -90,8 +90,9 @@ class AmdProgram:
             raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self.kernel.loc)
         status = np.zeros(1, np.int32)
         packed: list[Any] = []
+        words = {op.operands[0] for op in walk(self.kernel.body) if op.name == "atomic_add"}
         for argument, value in zip(arguments.values(), self.kernel.params, strict=True):
-            packed += _pack(argument, value.type)
+            packed += _pack(argument, value.type, unit=4 if value in words else 1)
         packed += [np.int32(n) for n in (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]]
         order = choose_order(*(1, 1, *sizes)[-2:], self.target.chips[0].xcds)
         packed += [np.int32(order.chunk), np.int32(order.window)]
@@ -111,23 +112,27 @@ def _described(argument: Array | int | float | bool) -> Any:
     return Extents(argument.shape) if isinstance(argument, Array) else argument
 
 
-def _pack(argument: Array | int | float | bool, type_: Type) -> list[Any]:
-    """The kernel's C parameters for one argument."""
+def _pack(argument: Array | int | float | bool, type_: Type, unit: int) -> list[Any]:
+    """The kernel's C parameters for one argument; `unit` is what its memory is accessed in, at least."""
     if not isinstance(argument, Array):
         assert not isinstance(type_, TensorType)
         return [type_.dtype.numpy.type(argument)]
-    buffer, offset = _span(argument)
+    buffer, offset = _span(argument, unit)
     strides = [np.int64(s) for s in argument.strides]
     return [buffer, np.int64(offset), *strides, *(np.int32(n) for n in argument.shape)]
 
 
-def _span(array: Array) -> tuple[npt.NDArray[np.uint8], int]:
-    """The bytes from an array's lowest to its highest element, and where its first element is among them."""
+def _span(array: Array, unit: int) -> tuple[npt.NDArray[np.uint8], int]:
+    """The bytes from an array's lowest to its highest element, in whole units, and where its first element is there.
+
+    An atomic addition to 16 bits exchanges the aligned word around them, which never crosses an allocation.
+    """
     if array.host is None:
         raise UnsupportedError(f"the simulator runs on arrays in host memory, got one on {array.device}")
     if 0 in array.shape:
         return np.zeros(1, np.uint8), 0
     low, high = np.lib.array_utils.byte_bounds(array.host)
+    low, high = low // unit * unit, -(-high // unit) * unit
     memory = (ctypes.c_uint8 * (high - low)).from_address(low)
     return np.ctypeslib.as_array(memory), array.address - low
 
