@@ -90,7 +90,7 @@ const u8* check_scalar(Wave& w, const Inst& in, u64 address, u32 bytes) {
     w.violate_at(Check::Bounds, "scalar read of " + std::to_string(bytes) + " bytes, " + w.group->memory->describe(address), 0, address);
     return nullptr;
   }
-  if (needs_tracking(w) && r->writable) Tracker(w).bytes(*r, address, bytes, false, false, 0);
+  if (needs_tracking(w) && r->writable) Tracker(w).bytes(*r, address, bytes, false, in.mod.sc0, 0);
   w.group->counts->insts[in.index].bytes += bytes;
   return r->host + (address - r->base);
 }

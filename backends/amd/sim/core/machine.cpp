@@ -256,7 +256,7 @@ bool communicates(const Program& program, const Kernel& kernel) {
     if (other.entry > kernel.entry) end = std::min(end, other.entry);
   auto any = [&](u32 from, u32 to, auto&& test) { return std::any_of(program.code.begin() + from, program.code.begin() + to, test); };
   calls = any(kernel.entry, end, [](const Inst& i) { return std::strncmp(i.desc->name, "s_swappc", 8) == 0 || std::strncmp(i.desc->name, "s_setpc", 7) == 0; });
-  auto shared = [](const Inst& i) { return (i.flags & kAtomic && i.flags & (kVmem | kSmem)) || i.mod.sc1; };
+  auto shared = [](const Inst& i) { return (i.flags & kAtomic && i.flags & (kVmem | kSmem)) || i.mod.sc1 || (i.flags & kSmem && i.mod.sc0); };
   return calls ? any(0, static_cast<u32>(program.code.size()), shared) : any(kernel.entry, end, shared);
 }
 

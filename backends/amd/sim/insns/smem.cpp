@@ -38,6 +38,7 @@ void s_load(Wave& w, const Inst& in) {
   require_defined_scalar(w, in.src[0], "the base address");
   const u64 address = w.pair(in.src[0].reg) + offset_of(w, in, 1);
   require_aligned(w, address);
+  if (in.mod.sc0) note_acquire(w);  // glc: past the caches, as code that polls a flag has it
   land(w, in, check_scalar(w, in, address & ~3ull, 4u * in.dst.dwords), seq);
   for (int d = 0; d < in.dst.dwords; ++d) mark_undefined(w, in.dst.reg + d, (address & ~3ull) + 4u * static_cast<u32>(d));
 }
@@ -66,10 +67,11 @@ void s_store(Wave& w, const Inst& in) {
   require_defined_scalar(w, in.src[1], "the base address");
   GlobalAccess a;
   a.address[0] = w.pair(in.src[1].reg) + offset_of(w, in, 2);
-  a.lanes = 1, a.bytes = 4u * data.dwords, a.align = 4, a.write = true;
+  a.lanes = 1, a.bytes = 4u * data.dwords, a.align = 4, a.write = true, a.atomic = in.mod.sc0;
   GlobalPointers p;
   check_global(w, in, a, p);
   if (p.host[0]) std::memcpy(p.host[0], &w.sgpr[data.reg], a.bytes);
+  if (in.mod.sc0) note_release(w);
 }
 
 // s_atomic_dec (AITER): old >= 1 and <= limit counts down, else wraps to limit.
