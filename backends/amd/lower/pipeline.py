@@ -87,7 +87,8 @@ def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
     one = sum(load.attrs["type"].nbytes for load in loads)
     share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (2 * lw.target.simds_per_cu))
     fits = int(share - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
-    return max(1, min(wanted, fits))
+    stages: int = max(1, min(wanted, fits))
+    return stages
 
 
 def lower_pipeline(lw: Lowering, op: Op) -> None:
