@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpwave.backends.amd.sim import _sim
 from warpwave.backends.amd.sim._code_object import find_llvm
 
-FOLDER = Path(__file__).parent / "hip"
+# Beside the compiled core, which an editable install keeps elsewhere than the Python files.
+FOLDER = Path(str(_sim.__file__)).resolve().parent / "hip"
 LIBRARY = FOLDER / "lib" / "libamdhip64.so"
 
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -96,8 +97,9 @@ Instruction raw_word(Bytes code, std::uint64_t address) {
 std::string folder_of(const void* symbol, const std::string& below) {
   Dl_info info{};
   if (dladdr(symbol, &info) == 0 || !info.dli_fname) return below;
-  const std::string path = info.dli_fname;
-  return path.substr(0, path.rfind('/') + 1) + below;
+  std::error_code unresolved;  // a library that was replaced while in use has no path any more
+  const std::filesystem::path path = std::filesystem::canonical(info.dli_fname, unresolved);
+  return (unresolved ? std::filesystem::path(info.dli_fname) : path).parent_path() / below;
 }
 
 struct Disassembler::State {

@@ -15,7 +15,7 @@ struct LlvmLibrary {
   std::string sysdeps;
 };
 
-/// The folder of the shared library that holds `symbol`, with `below` appended.
+/// The folder of the shared library that holds `symbol`, links resolved, with `below` appended.
 std::string folder_of(const void* symbol, const std::string& below);
 
 struct Instruction {
