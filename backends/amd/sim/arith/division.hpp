@@ -22,8 +22,7 @@ struct DivisionLimits<f64> {
 template <class F>
 inline int exponent_field(F x) {
   using T = FloatTraits<F>;
-  return static_cast<int>(bits<typename T::Bits>(x) >> T::format.mantissa_bits) &
-         DivisionLimits<F>::field_max;
+  return static_cast<int>(bits<typename T::Bits>(x) >> T::format.mantissa_bits) & DivisionLimits<F>::field_max;
 }
 
 template <class F>
@@ -35,8 +34,7 @@ inline bool is_subnormal(F x) {
 template <class F>
 inline bool quotient_is_subnormal(F n, F d) {
   int n_exponent, d_exponent;
-  const F n_fraction = std::frexp(std::fabs(n), &n_exponent),
-          d_fraction = std::frexp(std::fabs(d), &d_exponent);
+  const F n_fraction = std::frexp(std::fabs(n), &n_exponent), d_fraction = std::frexp(std::fabs(d), &d_exponent);
   const int exponent = n_exponent - d_exponent - (n_fraction < d_fraction ? 1 : 0);  // floor(log2 |n / d|)
   return exponent < FloatTraits<F>::format.min_exponent();
 }
@@ -65,8 +63,7 @@ inline Scaled<F> div_scale(F s0, F s1, F s2) {
   if (detail::exponent_field(s2) - detail::exponent_field(s1) >= L::near_max)
     return {is_denominator ? std::ldexp(s0, L::scale) : s0, true};
   if (detail::is_subnormal(s1)) return {std::ldexp(s0, L::scale), false};
-  if (reciprocal_subnormal && quotient_subnormal)
-    return {is_denominator ? std::ldexp(s0, -L::scale) : s0, true};
+  if (reciprocal_subnormal && quotient_subnormal) return {is_denominator ? std::ldexp(s0, -L::scale) : s0, true};
   if (reciprocal_subnormal) return {std::ldexp(s0, -L::scale), false};
   if (quotient_subnormal) return {is_numerator ? std::ldexp(s0, L::scale) : s0, true};
   if (detail::exponent_field(s2) <= L::tiny_numerator) return {std::ldexp(s0, L::scale), false};

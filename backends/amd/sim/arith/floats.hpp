@@ -173,8 +173,7 @@ inline f16 mul(f16 a, f16 b, HalfMode mode) {
   if (is_nan(a) || is_nan(b)) return first_nan(a, b, b);
   const f64 product = f64(to_f32(a)) * to_f32(b);
   if (product != product) return {kNan16};
-  return {
-      u16(encode(kF16, product, mode.rounding, std::isfinite(product) ? mode.overflow : Overflow::special))};
+  return {u16(encode(kF16, product, mode.rounding, std::isfinite(product) ? mode.overflow : Overflow::special))};
 }
 // Nearest even without saturation: the common case, free of branches so that a loop over lanes vectorises.
 inline f16 quick_add(f16 a, f16 b) { return to_f16(add(to_f32(a), to_f32(b))); }

@@ -137,13 +137,11 @@ constexpr bool rounds_away(Rounding mode, bool negative, bool odd, bool half, bo
   }
 }
 
-constexpr std::uint64_t overflow_code(const FloatFormat& format, bool negative, Rounding mode,
-                                      Overflow overflow) {
-  const bool toward = mode == Rounding::toward_zero || (mode == Rounding::up && negative) ||
-                      (mode == Rounding::down && !negative);
+constexpr std::uint64_t overflow_code(const FloatFormat& format, bool negative, Rounding mode, Overflow overflow) {
+  const bool toward =
+      mode == Rounding::toward_zero || (mode == Rounding::up && negative) || (mode == Rounding::down && !negative);
   const std::uint64_t sign = negative ? format.sign_bit() : 0;
-  if (overflow == Overflow::saturate || toward || format.specials == Specials::none)
-    return sign | format.max_finite();
+  if (overflow == Overflow::saturate || toward || format.specials == Specials::none) return sign | format.max_finite();
   if (format.specials == Specials::ieee) return sign | format.infinity();
   return format.specials == Specials::fnuz ? format.nan() : sign | format.nan();
 }
@@ -151,8 +149,7 @@ constexpr std::uint64_t overflow_code(const FloatFormat& format, bool negative, 
 }  // namespace detail
 
 // Rounds an exact finite value to `format`; subnormal results are kept.
-constexpr std::uint64_t round_finite(const FloatFormat& format, const Exact& value, Rounding mode,
-                                     Overflow overflow) {
+constexpr std::uint64_t round_finite(const FloatFormat& format, const Exact& value, Rounding mode, Overflow overflow) {
   const int top = 63 - std::countl_zero(value.significand) + value.exponent;
   const int exponent = top > format.min_exponent() ? top : format.min_exponent();
   const int shift = exponent - format.mantissa_bits - value.exponent;
@@ -175,8 +172,7 @@ constexpr std::uint64_t round_finite(const FloatFormat& format, const Exact& val
   return (value.negative ? format.sign_bit() : 0) | code;
 }
 
-constexpr std::uint64_t encode(const FloatFormat& format, const Exact& value,
-                               Rounding mode = Rounding::nearest_even,
+constexpr std::uint64_t encode(const FloatFormat& format, const Exact& value, Rounding mode = Rounding::nearest_even,
                                Overflow overflow = Overflow::special) {
   const std::uint64_t sign = value.negative ? format.sign_bit() : 0;
   switch (value.kind) {

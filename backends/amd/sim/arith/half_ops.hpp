@@ -60,8 +60,10 @@ inline f16 quick_fma(f16 a, f16 b, f16 c) {
   const f64 back = sum - product;
   const f64 error = (product - (sum - back)) + (addend - back);
   const f16 result = to_f16_nearest(made_odd(sum, error == error ? error : 0.0));
-  const u16 invalid = is_nan(a) ? u16(a.bits | 0x200u) : is_nan(b) ? u16(b.bits | 0x200u)
-                      : is_nan(c) ? u16(c.bits | 0x200u) : kNan16;
+  const u16 invalid = is_nan(a)   ? u16(a.bits | 0x200u)
+                      : is_nan(b) ? u16(b.bits | 0x200u)
+                      : is_nan(c) ? u16(c.bits | 0x200u)
+                                  : kNan16;
   return sum == sum ? result : f16{invalid};
 }
 

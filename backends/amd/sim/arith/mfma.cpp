@@ -27,8 +27,8 @@ struct PartialSum {
 
 // Aligns every `step`-th product to the largest exponent, truncates it towards zero and adds exactly.
 WARPWAVE_INLINE void sum_products(const float* a_significand, const std::int32_t* a_exponent,
-                                  const float* b_significand, const std::int32_t* b_exponent, int count,
-                                  int step, int lanes, PartialSum& out) {
+                                  const float* b_significand, const std::int32_t* b_exponent, int count, int step,
+                                  int lanes, PartialSum& out) {
   std::int32_t largest[kBlock];
   std::int32_t sum[kBlock];
   for (int j = 0; j < kBlock; ++j) largest[j] = 2 * kZeroFactorExponent, sum[j] = 0;
@@ -70,24 +70,21 @@ WARPWAVE_INLINE void add_to_accumulator(const PartialSum& group, bool even_odd, 
     const std::int32_t behind = largest - group.exponent[j];
     const std::int32_t shift = behind < kFarBehindSum ? behind : kFarBehindSum;
     const double sum = std::floor(group.sum[j] * power_of_two(kSumFraction - kProductFraction - shift));
-    const double aligned =
-        std::floor(static_cast<double>(accumulator[j]) * power_of_two(kProductFraction - largest));
+    const double aligned = std::floor(static_cast<double>(accumulator[j]) * power_of_two(kProductFraction - largest));
     const double kept = even_odd && largest - own > 25 ? 0.0 : aligned;
-    const double total =
-        (sum + kept * (1 << (kSumFraction - kProductFraction))) * power_of_two(largest - kSumFraction);
+    const double total = (sum + kept * (1 << (kSumFraction - kProductFraction))) * power_of_two(largest - kSumFraction);
     accumulator[j] = field == 0xff ? accumulator[j] : static_cast<float>(total);
   }
 }
 
-WARPWAVE_INLINE void scale_sum(const BlockScales& scales, int row, int block, int lanes, int column,
-                               PartialSum& sum) {
+WARPWAVE_INLINE void scale_sum(const BlockScales& scales, int row, int block, int lanes, int column, PartialSum& sum) {
   for (int j = 0; j < kBlock; ++j)
     sum.exponent[j] += scales.a[row * scales.blocks + block] + scales.b[block * lanes + column + j];
 }
 
 WARPWAVE_MULTIVERSION
-void add_group(const TileShape& shape, Grouping grouping, const Factors& a, const Factors& b,
-               const BlockScales* scales, int row, int k, float* accumulator) {
+void add_group(const TileShape& shape, Grouping grouping, const Factors& a, const Factors& b, const BlockScales* scales,
+               int row, int k, float* accumulator) {
   const int count = std::min(grouping.size, shape.depth - k);
   const float* a_significand = a.significand + row * shape.depth + k;
   const std::int32_t* a_exponent = a.exponent + row * shape.depth + k;
@@ -98,8 +95,8 @@ void add_group(const TileShape& shape, Grouping grouping, const Factors& a, cons
     if (grouping.even_odd) {
       PartialSum even, odd;
       sum_products(a_significand, a_exponent, b_significand, b_exponent, count, 2, shape.lanes, even);
-      sum_products(a_significand + 1, a_exponent + 1, b_significand + shape.lanes, b_exponent + shape.lanes,
-                   count - 1, 2, shape.lanes, odd);
+      sum_products(a_significand + 1, a_exponent + 1, b_significand + shape.lanes, b_exponent + shape.lanes, count - 1,
+                   2, shape.lanes, odd);
       join_even_odd(even, odd, sum);
     } else if (count == 8) {
       sum_products(a_significand, a_exponent, b_significand, b_exponent, 8, 1, shape.lanes, sum);
@@ -152,8 +149,8 @@ void add_group_checked(const TileShape& shape, Grouping grouping, const Factors&
     const int scale = output_scale(scales, row, k / kScaleBlock, shape.lanes, column);
     if (scale > kNanScale / 2)
       accumulator[column] = std::numeric_limits<float>::quiet_NaN();
-    else if (special_output(a.value + row * shape.depth + k, b.value + k * shape.lanes + column, shape.lanes,
-                            count, scale, before[column]))
+    else if (special_output(a.value + row * shape.depth + k, b.value + k * shape.lanes + column, shape.lanes, count,
+                            scale, before[column]))
       accumulator[column] = before[column];
   }
 }
@@ -179,13 +176,12 @@ float add_rounded_once(float accumulator, double product) {
   return static_cast<float>(std::bit_cast<double>(bits));
 }
 
-void add_sequential(const TileShape& shape, const Factors& a, const Factors& b, const BlockScales* scales,
-                    int row, float* accumulator) {
+void add_sequential(const TileShape& shape, const Factors& a, const Factors& b, const BlockScales* scales, int row,
+                    float* accumulator) {
   for (int column = 0; column < shape.lanes; ++column)
     for (int k = 0; k < shape.depth; ++k) {
       const int scale = output_scale(scales, row, k / kScaleBlock, shape.lanes, column);
-      const double product =
-          static_cast<double>(a.value[row * shape.depth + k]) * b.value[k * shape.lanes + column];
+      const double product = static_cast<double>(a.value[row * shape.depth + k]) * b.value[k * shape.lanes + column];
       const double scaled =
           scale > kNanScale / 2 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(product, scale);
       accumulator[column] = add_rounded_once(accumulator[column], scaled);
@@ -195,8 +191,7 @@ void add_sequential(const TileShape& shape, const Factors& a, const Factors& b, 
 void finish(float* values, int count, bool saturate) {
   for (int at = 0; at < count; ++at) {
     if (std::isnan(values[at])) values[at] = std::bit_cast<float>(kMatrixNan);
-    if (saturate && std::isinf(values[at]))
-      values[at] = std::copysign(std::numeric_limits<float>::max(), values[at]);
+    if (saturate && std::isinf(values[at])) values[at] = std::copysign(std::numeric_limits<float>::max(), values[at]);
   }
 }
 
@@ -205,8 +200,8 @@ void chain_f32(const TileShape& shape, const float* a, const float* b, float* ac
   for (int row = 0; row < shape.rows; ++row)
     for (int k = 0; k < shape.depth; ++k)
       for (int j = 0; j < shape.lanes; ++j)
-        accumulator[row * shape.lanes + j] = __builtin_fmaf(a[row * shape.depth + k], b[k * shape.lanes + j],
-                                                            accumulator[row * shape.lanes + j]);
+        accumulator[row * shape.lanes + j] =
+            __builtin_fmaf(a[row * shape.depth + k], b[k * shape.lanes + j], accumulator[row * shape.lanes + j]);
 }
 
 WARPWAVE_MULTIVERSION
@@ -214,8 +209,8 @@ void chain_f64(const TileShape& shape, const double* a, const double* b, double*
   for (int row = 0; row < shape.rows; ++row)
     for (int k = 0; k < shape.depth; ++k)
       for (int j = 0; j < shape.lanes; ++j)
-        accumulator[row * shape.lanes + j] = __builtin_fma(a[row * shape.depth + k], b[k * shape.lanes + j],
-                                                           accumulator[row * shape.lanes + j]);
+        accumulator[row * shape.lanes + j] =
+            __builtin_fma(a[row * shape.depth + k], b[k * shape.lanes + j], accumulator[row * shape.lanes + j]);
 }
 
 }  // namespace

@@ -83,8 +83,7 @@ constexpr std::uint32_t widen_to_f32(const FloatFormat& format, std::uint32_t bi
 constexpr std::uint32_t f16_to_f32_bits(std::uint32_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16;
   const std::uint32_t field = (bits >> 10) & 0x1f;
-  if (field == 0x1f)
-    return sign | 0x7f800000u | ((bits & 0x3ff) << 13) | ((bits & 0x3ff) != 0 ? 0x400000u : 0);
+  if (field == 0x1f) return sign | 0x7f800000u | ((bits & 0x3ff) << 13) | ((bits & 0x3ff) != 0 ? 0x400000u : 0);
   if (field == 0) return widen_to_f32(kF16, bits);
   return sign | ((field + 112) << 23) | ((bits & 0x3ff) << 13);
 }

@@ -57,12 +57,10 @@ inline F maximum(F a, F b) {
 // An f16 function of the comparing kind is the f32 function on the widened operands; signalling NaNs must
 // survive the widening for IEEE mode to see them.
 inline f32 widened_keeping_signals(f16 x) {
-  return is_nan(x) ? bits<f32>(u32(x.bits & 0x8000u) << 16 | 0x7f800000u | u32(x.bits & 0x3ffu) << 13)
-                   : to_f32(x);
+  return is_nan(x) ? bits<f32>(u32(x.bits & 0x8000u) << 16 | 0x7f800000u | u32(x.bits & 0x3ffu) << 13) : to_f32(x);
 }
 inline f16 narrowed_keeping_signals(f32 x) {
-  return x != x ? f16{u16((bits<u32>(x) >> 16 & 0x8000u) | 0x7c00u | (bits<u32>(x) >> 13 & 0x3ffu))}
-                : to_f16(x);
+  return x != x ? f16{u16((bits<u32>(x) >> 16 & 0x8000u) | 0x7c00u | (bits<u32>(x) >> 13 & 0x3ffu))} : to_f16(x);
 }
 
 template <class T>

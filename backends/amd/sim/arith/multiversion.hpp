@@ -3,8 +3,7 @@
 // results.
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && \
-    (defined(__GNUC__) || defined(__clang__))
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && (defined(__GNUC__) || defined(__clang__))
 #define WARPWAVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define WARPWAVE_MULTIVERSION

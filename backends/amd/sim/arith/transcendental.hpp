@@ -63,8 +63,7 @@ inline f64 exp2_of(f64 x) {
 // x positive, normal and finite.
 inline f64 log2_of(f64 x) {
   const u64 b = bits<u64>(x);
-  const u64 shifted =
-      b - 0x3fe6a09e667f3bcdull;  // sqrt(1/2): the significand ends up in [sqrt(1/2), sqrt(2))
+  const u64 shifted = b - 0x3fe6a09e667f3bcdull;  // sqrt(1/2): the significand ends up in [sqrt(1/2), sqrt(2))
   const i64 exponent = i64(shifted) >> 52;
   const f64 m = bits<f64>(b - (u64(exponent) << 52));
   const f64 s = (m - 1.0) / (m + 1.0);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../arith/half.hpp"
+#include "../arith/floats.hpp"
 
 namespace amdsim {
 namespace {
@@ -119,8 +119,8 @@ void output_modifiers(const Wave& w, const Inst& in, u32* d) {
   const int halves = t == Ty::F16 ? 1 : t == Ty::PkF16 ? 2 : 0;
   for (int h = 0; h < halves; ++h)
     for (int l = 0; l < kLanes; ++l) {
-      const float x = modify(arith::half_to_float(u16(d[l] >> 16 * h)), omod64, clamp, dx10, 0x1p-14f);
-      d[l] = (d[l] & ~(0xffffu << 16 * h)) | u32(arith::float_to_half(x)) << 16 * h;
+      const float x = modify(arith::to_f32(f16{u16(d[l] >> 16 * h)}), omod64, clamp, dx10, 0x1p-14f);
+      d[l] = (d[l] & ~(0xffffu << 16 * h)) | u32(arith::to_f16(x).bits) << 16 * h;
     }
 }
 

@@ -6,21 +6,34 @@ namespace {
 bool flushes(const Mode& mode, Ty type, int bit) {
   switch (type) {
     case Ty::F32:
-    case Ty::PkF32: return !(mode.denorm32 >> bit & 1);
+    case Ty::PkF32:
+      return !(mode.denorm32 >> bit & 1);
     case Ty::F16:
     case Ty::PkF16:
-    case Ty::F64: return !(mode.denorm64 >> bit & 1);
-    default: return false;
+    case Ty::F64:
+      return !(mode.denorm64 >> bit & 1);
+    default:
+      return false;
   }
 }
 
 void flush_rows(u32* rows, Ty type) {
   for (int l = 0; l < kLanes; ++l) switch (type) {
-      case Ty::PkF32: rows[kLanes + l] = arith::flush32(rows[kLanes + l]); [[fallthrough]];
-      case Ty::F32: rows[l] = arith::flush32(rows[l]); break;
-      case Ty::F64: LaneType<u64>::store(rows, l, arith::flush64(LaneType<u64>::load(rows, l))); break;
-      case Ty::F16: rows[l] = (rows[l] & 0xffff0000u) | arith::flush16(u16(rows[l])); break;
-      default: rows[l] = arith::flush16(u16(rows[l])) | u32(arith::flush16(u16(rows[l] >> 16))) << 16; break;
+      case Ty::PkF32:
+        rows[kLanes + l] = arith::flush32(rows[kLanes + l]);
+        [[fallthrough]];
+      case Ty::F32:
+        rows[l] = arith::flush32(rows[l]);
+        break;
+      case Ty::F64:
+        LaneType<u64>::store(rows, l, arith::flush64(LaneType<u64>::load(rows, l)));
+        break;
+      case Ty::F16:
+        rows[l] = (rows[l] & 0xffff0000u) | arith::flush16(u16(rows[l]));
+        break;
+      default:
+        rows[l] = arith::flush16(u16(rows[l])) | u32(arith::flush16(u16(rows[l] >> 16))) << 16;
+        break;
     }
 }
 
@@ -39,7 +52,8 @@ FloatMode::FloatMode(const Mode& mode, const Inst& in, LaneArgs& io, FetchBuffer
   for (int i = 0; i < 3 && in.desc->src[i] != Ty::None; ++i) {  // an accumulator is listed last, after n_src
     if (!flushes(mode, in.desc->src[i], 0) || *slots[i] == nullptr) continue;
     u32* const copy = buffer.rows[i][0];
-    if (*slots[i] != copy) std::memcpy(copy, *slots[i], sizeof(Row) * static_cast<std::size_t>(ty_dwords(in.desc->src[i])));
+    if (*slots[i] != copy)
+      std::memcpy(copy, *slots[i], sizeof(Row) * static_cast<std::size_t>(ty_dwords(in.desc->src[i])));
     flush_rows(copy, in.desc->src[i]);
     *slots[i] = copy;
   }

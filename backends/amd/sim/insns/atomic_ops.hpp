@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../arith/half.hpp"
+#include "../arith/floats.hpp"
 #include "../core/types.hpp"
 
 namespace amdsim {
@@ -76,11 +76,11 @@ T fmax(T a, T b) {
 }
 
 inline u32 pk_add_f16(u32 a, u32 b) {
-  auto half = [](u32 x, u32 y) { return u32(arith::float_to_half(arith::half_to_float(u16(x)) + arith::half_to_float(u16(y)))); };
+  auto half = [](u32 x, u32 y) { return u32(arith::quick_add(f16{u16(x)}, f16{u16(y)}).bits); };
   return half(a, b) | half(a >> 16, b >> 16) << 16;
 }
 inline u32 pk_add_bf16(u32 a, u32 b) {
-  auto half = [](u32 x, u32 y) { return u32(arith::float_to_bf16(arith::bf16_to_float(u16(x)) + arith::bf16_to_float(u16(y)))); };
+  auto half = [](u32 x, u32 y) { return u32(arith::to_bf16(arith::to_f32(bf16{u16(x)}) + arith::to_f32(bf16{u16(y)})).bits); };
   return half(a, b) | half(a >> 16, b >> 16) << 16;
 }
 

@@ -2,9 +2,7 @@
 
 namespace amdsim {
 
-int item_to_k(int item, int group, int groups, int run) {
-  return item / run * run * groups + group * run + item % run;
-}
+int item_to_k(int item, int group, int groups, int run) { return item / run * run * groups + group * run + item % run; }
 
 namespace {
 

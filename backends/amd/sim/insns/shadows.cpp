@@ -119,6 +119,19 @@ void shadow_one_byte(Wave& w, const Inst& in, int byte) {
   write_bytes(w, in, everywhere(in.encoding == Encoding::Sdwa ? source.any() : source.b[byte]), 0xf);
 }
 
+void shadow_upward(Wave& w, const Inst& in) {
+  Undefined out;
+  for (int i = 0; i < in.n_src; ++i) {
+    const Undefined source = of_operand(w, in, i);
+    for (int byte = 0; byte < 8; ++byte) out.b[byte] |= source.b[byte];
+  }
+  for (int byte = 1; byte < 8; ++byte) out.b[byte] |= out.b[byte - 1];
+  write_bytes(w, in, out, 0xf);
+  const u64 exec = w.exec();
+  for (int i = 0; i < in.n_swrite; ++i)
+    if (in.swrite[i].count == 2) w.set_undef_pair(in.swrite[i].first, out.b[7] & exec);
+}
+
 void shadow_pair(Wave& w, const Inst& in) {
   const u64 low = of_operand(w, in, 0).any(), high = of_operand(w, in, 1).any();
   Undefined out;
@@ -135,6 +148,30 @@ void shadow_packed(Wave& w, const Inst& in) {
     out.b[2] |= halves[in.mod.op_sel_hi >> i & 1];
   }
   out.b[1] = out.b[0], out.b[3] = out.b[2];
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_moved_dwords(Wave& w, const Inst& in) {
+  Undefined out;
+  for (int i = 0; i < 2; ++i) {
+    const Undefined source = of_operand(w, in, i);
+    const int picked = in.mod.op_sel >> i & 1 ? 4 : 0;
+    for (int byte = 0; byte < 4; ++byte) out.b[4 * i + byte] = source.b[picked + byte];
+  }
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_packed_dwords(Wave& w, const Inst& in) {
+  Undefined out;
+  for (int i = 0; i < in.n_src; ++i) {
+    const Undefined source = of_operand(w, in, i);
+    const u64 dwords[2] = {source.b[0] | source.b[1] | source.b[2] | source.b[3],
+                           source.b[4] | source.b[5] | source.b[6] | source.b[7]};
+    for (int byte = 0; byte < 4; ++byte) {
+      out.b[byte] |= dwords[in.mod.op_sel >> i & 1];
+      out.b[4 + byte] |= dwords[in.mod.op_sel_hi >> i & 1];
+    }
+  }
   write_bytes(w, in, out, 0xf);
 }
 

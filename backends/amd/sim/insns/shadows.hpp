@@ -28,8 +28,16 @@ void shadow_lshl_or(Wave& w, const Inst& in);
 // v_cndmask: the state of the source that the mask selects.
 void shadow_select(Wave& w, const Inst& in);
 
+// Sums and products: a byte of the result depends on the sources' bytes at and below it, a carry on all of them.
+// Compilers leave the high half of an addend undefined where only the low half of the sum is used.
+void shadow_upward(Wave& w, const Inst& in);
+
 // Packed halves: each half of the result depends on the halves that op_sel and op_sel_hi pick.
 void shadow_packed(Wave& w, const Inst& in);
+// The same for pairs of f32: compilers leave the dword that neither picks undefined.
+void shadow_packed_dwords(Wave& w, const Inst& in);
+// v_pk_mov_b32: each source gives the dword that op_sel picks.
+void shadow_moved_dwords(Wave& w, const Inst& in);
 // Two sources become the two halves of the result.
 void shadow_pair(Wave& w, const Inst& in);
 // Only byte `byte` of the source counts.

@@ -79,21 +79,26 @@ void logic(Registry& r) {
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }>("v_lshl_or_b32"), shadow_lshl_or));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }>("v_bfi_b32"));
   r.add(only(kGfx950, vop_raw("v_bitop3_b32", v_bitop3_b32, Ty::B32, {Ty::B32, Ty::B32, Ty::B32})));
-  r.add(only(kGfx950, keep_half<v_bitop3_b16>(vop_raw("v_bitop3_b16", v_bitop3_b16, Ty::B16, {Ty::B16, Ty::B16, Ty::B16}))));
+  r.add(only(kGfx950,
+             keep_half<v_bitop3_b16>(vop_raw("v_bitop3_b16", v_bitop3_b16, Ty::B16, {Ty::B16, Ty::B16, Ty::B16}))));
 }
 
 void fields(Registry& r) {
-  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a >> (b & 31) & ((1u << (c & 31)) - 1)); }>("v_bfe_u32"), shadow_bits_control12));
+  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a >> (b & 31) & ((1u << (c & 31)) - 1)); }>("v_bfe_u32"),
+               shadow_bits_control12));
   r.add(moving(vop<[](i32 a, u32 b, u32 c) {
-    const u32 offset = b & 31, width = c & 31;
-    const u32 room = 32 - (offset + width < 32 ? offset + width : 32);
-    const i32 field = (i32(u32(a) << room) >> room);
-    return width == 0 ? 0 : (field >> offset);
-  }>("v_bfe_i32"), shadow_bits_control12));
+                 const u32 offset = b & 31, width = c & 31;
+                 const u32 room = 32 - (offset + width < 32 ? offset + width : 32);
+                 const i32 field = (i32(u32(a) << room) >> room);
+                 return width == 0 ? 0 : (field >> offset);
+               }>("v_bfe_i32"),
+               shadow_bits_control12));
   r.add(vop<[](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }>("v_bfm_b32"));
   r.add(moving(vop<[](u32 a) { return reversed(a); }>("v_bfrev_b32"), shadow_bits_all));
-  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (u32((u64(a) << 32 | b) >> (c & 31))); }>("v_alignbit_b32"), shadow_bits_control2));
-  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (u32((u64(a) << 32 | b) >> (8 * (c & 3)))); }>("v_alignbyte_b32"), shadow_bits_control2));
+  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (u32((u64(a) << 32 | b) >> (c & 31))); }>("v_alignbit_b32"),
+               shadow_bits_control2));
+  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (u32((u64(a) << 32 | b) >> (8 * (c & 3)))); }>("v_alignbyte_b32"),
+               shadow_bits_control2));
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return permute(a, b, c); }>("v_perm_b32"), shadow_bits_control2));
 }
 
@@ -110,7 +115,8 @@ void counts(Registry& r) {
 void bytes(Registry& r) {
   r.add(vop<[](u32 a, u32 b, u32 c) { return sad_u8(a, b, c); }>("v_sad_u8"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (sad_u8(a, b, 0) << 16) + c; }>("v_sad_hi_u8"));
-  r.add(vop<[](u32 a, u32 b, u32 c) { return (c + distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16)); }>("v_sad_u16"));
+  r.add(vop<[](u32 a, u32 b, u32 c) { return (c + distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16)); }>(
+      "v_sad_u16"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return c + distance(a, b); }>("v_sad_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return msad_u8(a, b, c); }>("v_msad_u8"));
   r.add(vop<[](u64 a, u32 b, u64 c) { return (quad_sad<sad_u8>(a, b, c)); }>("v_qsad_pk_u16_u8"));

@@ -11,8 +11,7 @@ using namespace arith;
 template <class I>
 void int_to_half_body(LaneArgs& io) {
   const HalfMode mode = half_mode(*io.mode);
-  for (int l = 0; l < kLanes; ++l)
-    io.d[l] = u32(encode(kF16, f64(I(io.a[l])), mode.rounding, mode.overflow));
+  for (int l = 0; l < kLanes; ++l) io.d[l] = u32(encode(kF16, f64(I(io.a[l])), mode.rounding, mode.overflow));
 }
 
 template <int Byte>
@@ -75,10 +74,14 @@ void packed(Registry& r) {
   halves(vop<[](f32 a, f32 b) { return pair(half_towards_zero(a), half_towards_zero(b)); }>("v_cvt_pkrtz_f16_f32"));
   halves(vop<[](f32 a, f32 b) { return pair(u16(to_snorm16(a)), u16(to_snorm16(b))); }>("v_cvt_pknorm_i16_f32"));
   halves(vop<[](f32 a, f32 b) { return pair(to_unorm16(a), to_unorm16(b)); }>("v_cvt_pknorm_u16_f32"));
-  halves(vop<[](f16 a, f16 b) { return pair(u16(to_snorm16(arith::to_f32(a))), u16(to_snorm16(arith::to_f32(b)))); }>("v_cvt_pknorm_i16_f16"));
-  halves(vop<[](f16 a, f16 b) { return pair(to_unorm16(arith::to_f32(a)), to_unorm16(arith::to_f32(b))); }>("v_cvt_pknorm_u16_f16"));
-  halves(vop<[](u32 a, u32 b) { return (pair(saturate_to<u16, u32>(a), saturate_to<u16, u32>(b))); }>("v_cvt_pk_u16_u32"));
-  halves(vop<[](i32 a, i32 b) { return (pair(u16(saturate_to<i16, i32>(a)), u16(saturate_to<i16, i32>(b)))); }>("v_cvt_pk_i16_i32"));
+  halves(vop<[](f16 a, f16 b) { return pair(u16(to_snorm16(arith::to_f32(a))), u16(to_snorm16(arith::to_f32(b)))); }>(
+      "v_cvt_pknorm_i16_f16"));
+  halves(vop<[](f16 a, f16 b) { return pair(to_unorm16(arith::to_f32(a)), to_unorm16(arith::to_f32(b))); }>(
+      "v_cvt_pknorm_u16_f16"));
+  halves(
+      vop<[](u32 a, u32 b) { return (pair(saturate_to<u16, u32>(a), saturate_to<u16, u32>(b))); }>("v_cvt_pk_u16_u32"));
+  halves(vop<[](i32 a, i32 b) { return (pair(u16(saturate_to<i16, i32>(a)), u16(saturate_to<i16, i32>(b)))); }>(
+      "v_cvt_pk_i16_i32"));
   halves(only(kGfx950, vop_raw("v_cvt_pk_f16_f32", pack_half_body, Ty::B32, {Ty::F32, Ty::F32})));
   halves(only(kGfx950, vop<[](f32 a, f32 b) { return pair(to_bf16(a).bits, to_bf16(b).bits); }>("v_cvt_pk_bf16_f32")));
   r.add(vop<[](f16 a) { return to_snorm16(arith::to_f32(a)); }>("v_cvt_norm_i16_f16"));

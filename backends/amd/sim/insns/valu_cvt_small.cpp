@@ -75,7 +75,8 @@ void stochastic_body(LaneArgs& io) {
 template <const FloatFormat& Format>
 void stochastic_half_body(LaneArgs& io) {
   for (int l = 0; l < kLanes; ++l)
-    put(io.d[l], u32(encode_stochastic(Format, exact(bits<f32>(io.a[l])), io.b[l], overflow_of(io))), 16 * op_sel(io, 2), 16);
+    put(io.d[l], u32(encode_stochastic(Format, exact(bits<f32>(io.a[l])), io.b[l], overflow_of(io))),
+        16 * op_sel(io, 2), 16);
 }
 
 void shadow_half_at2(Wave& w, const Inst& in) { shadow_partial(w, in, in.mod.op_sel >> 2 & 1 ? 0xc : 0x3); }
@@ -93,8 +94,10 @@ void unscaled(Registry& r) {
   const std::string name = Type.name;
   r.add(vop_raw(interned("v_cvt_f32_" + name), widen_body<Type>, Ty::F32, {Ty::B32}));
   r.add(vop_raw(interned("v_cvt_pk_f32_" + name), widen_pair_body<Type>, Ty::B64, {Ty::B32}));
-  r.add(partial(vop_raw(interned("v_cvt_pk_" + name + "_f32"), narrow_pair_body<Type>, Ty::B32, {Ty::F32, Ty::F32}), shadow_half_at2));
-  r.add(partial(vop_raw(interned("v_cvt_sr_" + name + "_f32"), stochastic_body<Type>, Ty::B32, {Ty::F32, Ty::B32}), shadow_byte_at23));
+  r.add(partial(vop_raw(interned("v_cvt_pk_" + name + "_f32"), narrow_pair_body<Type>, Ty::B32, {Ty::F32, Ty::F32}),
+                shadow_half_at2));
+  r.add(partial(vop_raw(interned("v_cvt_sr_" + name + "_f32"), stochastic_body<Type>, Ty::B32, {Ty::F32, Ty::B32}),
+                shadow_byte_at23));
 }
 
 // ---- scaled: wide types
@@ -203,8 +206,10 @@ void scaled_widen_body(LaneArgs& io) {
   const u32 at = 8 * (op_sel(io, 0) + 2 * op_sel(io, 1));
   for (int l = 0; l < kLanes; ++l) {
     const u32 value = enlarge<Wide>(io, format, io.a[l] >> at & 0xff, scale_of(io.b[l]));
-    if (Wide::width == 32) io.d[l] = value;
-    else put(io.d[l], value, 16 * op_sel(io, 2), 16);  // written [byte, byte, half]
+    if (Wide::width == 32)
+      io.d[l] = value;
+    else
+      put(io.d[l], value, 16 * op_sel(io, 2), 16);  // written [byte, byte, half]
   }
 }
 
@@ -214,19 +219,25 @@ template <const Small& Type, class Wide>
 void scaled_eight(Registry& r) {
   const std::string small = Type.name, wide = Wide::name, prefix = "v_cvt_scalef32_";
   const Ty source = source_type(Wide::width), pair = Wide::width == 32 ? Ty::B64 : Ty::B32;
-  const auto shrinks = Wide::width == 32
-      ? vop_raw(interned(prefix + "pk_" + small + "_" + wide), scaled_pair_body<Type, Wide>, Ty::B32, {source, source, Ty::B32})
-      : vop_raw(interned(prefix + "pk_" + small + "_" + wide), scaled_pair_body<Type, Wide>, Ty::B32, {source, Ty::B32});
+  const auto shrinks = Wide::width == 32 ? vop_raw(interned(prefix + "pk_" + small + "_" + wide),
+                                                   scaled_pair_body<Type, Wide>, Ty::B32, {source, source, Ty::B32})
+                                         : vop_raw(interned(prefix + "pk_" + small + "_" + wide),
+                                                   scaled_pair_body<Type, Wide>, Ty::B32, {source, Ty::B32});
   r.add(only(kGfx950, partial(shrinks, Wide::width == 32 ? shadow_half_at3 : shadow_half_at2)));
   r.add(only(kGfx950, partial(vop_raw(interned(prefix + "sr_" + small + "_" + wide), scaled_stochastic_body<Type, Wide>,
-                                      Ty::B32, {source, Ty::B32, Ty::B32}), shadow_byte_at23)));
-  r.add(only(kGfx950, vop_raw(interned(prefix + "pk_" + wide + "_" + small), scaled_widen_pair_body<Type, Wide>, pair, {Ty::B32, Ty::B32})));
+                                      Ty::B32, {source, Ty::B32, Ty::B32}),
+                              shadow_byte_at23)));
+  r.add(only(kGfx950, vop_raw(interned(prefix + "pk_" + wide + "_" + small), scaled_widen_pair_body<Type, Wide>, pair,
+                              {Ty::B32, Ty::B32})));
 }
 template <const Small& Type>
 void scaled_eight_singles(Registry& r) {
   const std::string small = Type.name, prefix = "v_cvt_scalef32_";
-  r.add(only(kGfx950, vop_raw(interned(prefix + "f32_" + small), scaled_widen_body<Type, F32>, Ty::B32, {Ty::B32, Ty::B32})));
-  r.add(only(kGfx950, partial(vop_raw(interned(prefix + "f16_" + small), scaled_widen_body<Type, F16>, Ty::B32, {Ty::B32, Ty::B32}), shadow_half_at2)));
+  r.add(only(kGfx950,
+             vop_raw(interned(prefix + "f32_" + small), scaled_widen_body<Type, F32>, Ty::B32, {Ty::B32, Ty::B32})));
+  r.add(only(kGfx950, partial(vop_raw(interned(prefix + "f16_" + small), scaled_widen_body<Type, F16>, Ty::B32,
+                                      {Ty::B32, Ty::B32}),
+                              shadow_half_at2)));
 }
 
 template <class Wide>
@@ -235,12 +246,15 @@ void scaled_four(Registry& r) {
   constexpr bool single = Wide::width == 32;
   const Ty source = source_type(Wide::width), pair = single ? Ty::B64 : Ty::B32;
   const char* const shrink_name = interned(prefix + "pk_fp4_" + wide);
-  const auto shrinks = single ? vop_raw(shrink_name, scaled_pair_body<kFp4Type, Wide>, Ty::B32, {source, source, Ty::B32})
-                              : vop_raw(shrink_name, scaled_pair_body<kFp4Type, Wide>, Ty::B32, {source, Ty::B32});
+  const auto shrinks = single
+                           ? vop_raw(shrink_name, scaled_pair_body<kFp4Type, Wide>, Ty::B32, {source, source, Ty::B32})
+                           : vop_raw(shrink_name, scaled_pair_body<kFp4Type, Wide>, Ty::B32, {source, Ty::B32});
   r.add(only(kGfx950, partial(shrinks, shadow_byte_at23)));
-  r.add(only(kGfx950, partial(vop_raw(interned(prefix + "sr_pk_fp4_" + wide), scaled_stochastic_pair_body<kFp4Type, Wide>,
-                                      Ty::B32, {pair, Ty::B32, Ty::B32}), shadow_byte_at23)));
-  r.add(only(kGfx950, vop_raw(interned(prefix + "pk_" + wide + "_fp4"), scaled_widen_pair_body<kFp4Type, Wide>, pair, {Ty::B32, Ty::B32})));
+  r.add(only(kGfx950, partial(vop_raw(interned(prefix + "sr_pk_fp4_" + wide),
+                                      scaled_stochastic_pair_body<kFp4Type, Wide>, Ty::B32, {pair, Ty::B32, Ty::B32}),
+                              shadow_byte_at23)));
+  r.add(only(kGfx950, vop_raw(interned(prefix + "pk_" + wide + "_fp4"), scaled_widen_pair_body<kFp4Type, Wide>, pair,
+                              {Ty::B32, Ty::B32})));
 }
 
 // ---- 32 six-bit elements at once: sources and results of up to 32 registers, so the rows are read from the wave.
@@ -248,8 +262,7 @@ void scaled_four(Registry& r) {
 // Lane `l` of register `r` of a source; scalars and constants are the same in every lane.
 class Rows {
  public:
-  Rows(const Wave& w, const Inst& in, int i)
-      : rows_(in.src[i].kind == Kind::Vgpr ? w.v[in.src[i].reg] : splat_) {
+  Rows(const Wave& w, const Inst& in, int i) : rows_(in.src[i].kind == Kind::Vgpr ? w.v[in.src[i].reg] : splat_) {
     if (rows_ == splat_) std::fill_n(splat_, kLanes, w.s32(in.src[i]));
   }
   Rows(const Rows&) = delete;
@@ -282,7 +295,8 @@ void widen32(Wave& w, const Inst& in) {
   alignas(64) u32 out[32 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, Wide::width, enlarge<Wide>(io, format_in(io, Type), element(a, l, i, 6), scale_of(scale[l])));
+      set_element(out, l, i, Wide::width,
+                  enlarge<Wide>(io, format_in(io, Type), element(a, l, i, 6), scale_of(scale[l])));
   write_rows(w, in, out);
 }
 template <const Small& Type, class Wide>
@@ -292,7 +306,8 @@ void shrink32(Wave& w, const Inst& in) {
   alignas(64) u32 out[6 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, 6, shrink<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), scale_of(scale[l])));
+      set_element(out, l, i, 6,
+                  shrink<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), scale_of(scale[l])));
   write_rows(w, in, out);
 }
 // Two sources of 16 f32, interleaved in the result.
@@ -303,7 +318,9 @@ void shrink_2x16(Wave& w, const Inst& in) {
   alignas(64) u32 out[6 * kLanes] = {};
   for (int l = 0; l < kLanes; ++l)
     for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, 6, shrink<F32>(io, format_in(io, Type), static_cast<const u32*>(i & 1 ? b : a)[i / 2 * kLanes + l], scale_of(scale[l])));
+      set_element(out, l, i, 6,
+                  shrink<F32>(io, format_in(io, Type), static_cast<const u32*>(i & 1 ? b : a)[i / 2 * kLanes + l],
+                              scale_of(scale[l])));
   write_rows(w, in, out);
 }
 template <const Small& Type, class Wide>
@@ -314,7 +331,9 @@ void shrink32_stochastic(Wave& w, const Inst& in) {
   for (int l = 0; l < kLanes; ++l) {
     u32 state = random[l];
     for (int i = 0; i < 32; ++i, state = prng_step(state))
-      set_element(out, l, i, 6, shrink_stochastic<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), state, scale_of(scale[l])));
+      set_element(
+          out, l, i, 6,
+          shrink_stochastic<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), state, scale_of(scale[l])));
   }
   write_rows(w, in, out);
 }
@@ -330,9 +349,12 @@ void scaled_six(Registry& r) {
   const std::string small = Type.name, wide = Wide::name, prefix = "v_cvt_scalef32_";
   const Ty rows = Wide::width == 32 ? Ty::B1024 : Ty::B512;
   r.add(wide_op(prefix + "pk32_" + wide + "_" + small, widen32<Type, Wide>, rows, {Ty::B192, Ty::B32}));
-  if (Wide::width == 16) r.add(wide_op(prefix + "pk32_" + small + "_" + wide, shrink32<Type, Wide>, Ty::B192, {rows, Ty::B32}));
-  else r.add(wide_op(prefix + "2xpk16_" + small + "_f32", shrink_2x16<Type>, Ty::B192, {Ty::B512, Ty::B512, Ty::B32}));
-  r.add(wide_op(prefix + "sr_pk32_" + small + "_" + wide, shrink32_stochastic<Type, Wide>, Ty::B192, {rows, Ty::B32, Ty::B32}));
+  if (Wide::width == 16)
+    r.add(wide_op(prefix + "pk32_" + small + "_" + wide, shrink32<Type, Wide>, Ty::B192, {rows, Ty::B32}));
+  else
+    r.add(wide_op(prefix + "2xpk16_" + small + "_f32", shrink_2x16<Type>, Ty::B192, {Ty::B512, Ty::B512, Ty::B32}));
+  r.add(wide_op(prefix + "sr_pk32_" + small + "_" + wide, shrink32_stochastic<Type, Wide>, Ty::B192,
+                {rows, Ty::B32, Ty::B32}));
 }
 
 template <class Wide>
@@ -349,8 +371,10 @@ void scaled(Registry& r) {
 void register_valu_cvt_small(Registry& r) {
   unscaled<kFp8Type>(r);
   unscaled<kBf8Type>(r);
-  r.add(only(kGfx950, partial(vop_raw("v_cvt_sr_f16_f32", stochastic_half_body<kF16>, Ty::B32, {Ty::F32, Ty::B32}), shadow_half_at2)));
-  r.add(only(kGfx950, partial(vop_raw("v_cvt_sr_bf16_f32", stochastic_half_body<kBf16>, Ty::B32, {Ty::F32, Ty::B32}), shadow_half_at2)));
+  r.add(only(kGfx950, partial(vop_raw("v_cvt_sr_f16_f32", stochastic_half_body<kF16>, Ty::B32, {Ty::F32, Ty::B32}),
+                              shadow_half_at2)));
+  r.add(only(kGfx950, partial(vop_raw("v_cvt_sr_bf16_f32", stochastic_half_body<kBf16>, Ty::B32, {Ty::F32, Ty::B32}),
+                              shadow_half_at2)));
   scaled<F32>(r);
   scaled<F16>(r);
   scaled<Bf16>(r);

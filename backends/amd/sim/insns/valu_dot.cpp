@@ -11,7 +11,8 @@ template <int Width, bool Signed>
 i64 integer_dot(u32 a, u32 b, i64 sum) {
   for (int s = 0; s < 32; s += Width) {
     const u32 x = a << (32 - Width - s), y = b << (32 - Width - s);
-    sum += Signed ? i64(i32(x) >> (32 - Width)) * (i32(y) >> (32 - Width)) : i64(u64(x >> (32 - Width)) * (y >> (32 - Width)));
+    sum += Signed ? i64(i32(x) >> (32 - Width)) * (i32(y) >> (32 - Width))
+                  : i64(u64(x >> (32 - Width)) * (y >> (32 - Width)));
   }
   return sum;
 }
@@ -19,11 +20,13 @@ i64 integer_dot(u32 a, u32 b, i64 sum) {
 template <int Width>
 constexpr auto kSigned = [](u32 a, u32 b, u32 c) { return i32(integer_dot<Width, true>(a, b, i32(c))); };
 template <int Width>
-constexpr auto kSignedClamped = [](u32 a, u32 b, u32 c) { return saturate_to<i32, i64>(integer_dot<Width, true>(a, b, i32(c))); };
+constexpr auto kSignedClamped =
+    [](u32 a, u32 b, u32 c) { return saturate_to<i32, i64>(integer_dot<Width, true>(a, b, i32(c))); };
 template <int Width>
 constexpr auto kUnsigned = [](u32 a, u32 b, u32 c) { return u32(integer_dot<Width, false>(a, b, c)); };
 template <int Width>
-constexpr auto kUnsignedClamped = [](u32 a, u32 b, u32 c) { return saturate_to<u32, i64>(integer_dot<Width, false>(a, b, c)); };
+constexpr auto kUnsignedClamped =
+    [](u32 a, u32 b, u32 c) { return saturate_to<u32, i64>(integer_dot<Width, false>(a, b, c)); };
 
 // Halves picked and negated as for packed operands, by hand: the third operand is one f32.
 u32 half_of(const Modifiers& m, int i, u32 raw, bool high) {

@@ -129,8 +129,9 @@ void div_scale_body(LaneArgs& io) {
 template <class F>
 void div_fmas_body(LaneArgs& io) {
   for (int l = 0; l < kLanes; ++l)
-    LaneType<F>::store(io.d, l, div_fmas(LaneType<F>::load(io.a, l), LaneType<F>::load(io.b, l),
-                                         LaneType<F>::load(io.c, l), io.mask_in >> l & 1));
+    LaneType<F>::store(io.d, l,
+                       div_fmas(LaneType<F>::load(io.a, l), LaneType<F>::load(io.b, l), LaneType<F>::load(io.c, l),
+                                io.mask_in >> l & 1));
 }
 
 template <class F>

@@ -29,7 +29,8 @@ struct Max3H {
 template <bool Ieee>
 struct Med3H {
   f16 operator()(f16 a, f16 b, f16 c) const {
-    return narrowed_keeping_signals(med3(widened_keeping_signals(a), widened_keeping_signals(b), widened_keeping_signals(c), Ieee));
+    return narrowed_keeping_signals(
+        med3(widened_keeping_signals(a), widened_keeping_signals(b), widened_keeping_signals(c), Ieee));
   }
 };
 template <template <bool> class Op>
@@ -41,12 +42,14 @@ constexpr auto kFma = [](f16 a, f16 b, f16 c) { return quick_fma(a, b, c); };
 constexpr auto kFmaSlow = [](f16 a, f16 b, f16 c, HalfMode m) { return fma(a, b, c, m); };
 
 void arithmetic(Registry& r) {
-  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, b); }, [](f16 a, f16 b, HalfMode m) { return add(a, b, m); }>("v_add_f16"));
+  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, b); }, [](f16 a, f16 b, HalfMode m) { return add(a, b, m); }>(
+      "v_add_f16"));
   r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, negated(b)); },
                  [](f16 a, f16 b, HalfMode m) { return add(a, negated(b), m); }>("v_sub_f16"));
   r.add(vop_half<[](f16 a, f16 b) { return quick_add(b, negated(a)); },
                  [](f16 a, f16 b, HalfMode m) { return add(b, negated(a), m); }>("v_subrev_f16"));
-  r.add(vop_half<[](f16 a, f16 b) { return quick_mul(a, b); }, [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); }>("v_mul_f16"));
+  r.add(vop_half<[](f16 a, f16 b) { return quick_mul(a, b); }, [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); }>(
+      "v_mul_f16"));
   r.add(keep_half<half_body<kFma, kFmaSlow>>(vop<kFma>("v_fma_f16")));
   // v_mac, v_madmk and v_madak of f16 are unfused: the product is rounded first (CDNA3 ISA, VOP2).
   constexpr auto mad = [](f16 a, f16 b, f16 c) { return quick_add(quick_mul(a, b), c); };
@@ -81,7 +84,8 @@ void functions(Registry& r) {
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::ceil, x); }); }>("v_ceil_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::trunc, x); }); }>("v_trunc_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return rndne(x); }); }>("v_rndne_f16"));
-  r.add(vop_half<[](f16 a) { return half_fract(a, HalfMode{}); }, [](f16 a, HalfMode m) { return half_fract(a, m); }>("v_fract_f16"));
+  r.add(vop_half<[](f16 a) { return half_fract(a, HalfMode{}); }, [](f16 a, HalfMode m) { return half_fract(a, m); }>(
+      "v_fract_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return frexp_mant(x); }); }>("v_frexp_mant_f16"));
   r.add(vop<[](f16 a) { return i16(frexp_exp(to_f32(a))); }>("v_frexp_exp_i16_f16"));
 }

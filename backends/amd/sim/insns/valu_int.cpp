@@ -54,20 +54,28 @@ void mad_wide_body(LaneArgs& io) {
 Desc mad_wide(const char* name, LaneFn body) {
   Desc d = vop_raw(name, body, Ty::B64, {Ty::B32, Ty::B32, Ty::B64}, kCarryOut);
   d.sdst = Ty::Mask;
+  d.shadow = shadow_upward;
   return d;
 }
 
 void add_and_subtract(Registry& r) {
-  r.add(vop_clamp<[](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) + b)); }>("v_add_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) - b)); }>("v_sub_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return (saturated<u32>(i64(b) - a)); }>("v_subrev_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a + b); }, [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) + i32(b))); }>("v_add_i32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a - b); }, [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) - i32(b))); }>("v_sub_i32"));
+  r.add(vop_clamp<[](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) + b)); }>(
+      "v_add_u32"));
+  r.add(vop_clamp<[](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) - b)); }>(
+      "v_sub_u32"));
+  r.add(vop_clamp<[](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return (saturated<u32>(i64(b) - a)); }>(
+      "v_subrev_u32"));
+  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a + b); },
+                  [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) + i32(b))); }>("v_add_i32"));
+  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a - b); },
+                  [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) - i32(b))); }>("v_sub_i32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return a + b + c; }>("v_add3_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }>("v_lshl_add_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }>("v_add_lshl_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a ^ b) + c; }>("v_xad_u32"));
-  r.add(vop<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>("v_lshl_add_u64"));
+  Desc shifted_sum = vop<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>("v_lshl_add_u64");
+  shifted_sum.shadow = shadow_upward;
+  r.add(shifted_sum);
   r.add(carry<[](u64 a, u64 b, u64) { return a + b; }>("v_add_co_u32", false));
   r.add(carry<[](u64 a, u64 b, u64) { return a - b; }>("v_sub_co_u32", false));
   r.add(carry<[](u64 a, u64 b, u64) { return b - a; }>("v_subrev_co_u32", false));
@@ -85,9 +93,11 @@ void multiply(Registry& r) {
   r.add(vop<[](u32 a, u32 b) { return (u32(u64(a & 0xffffff) * (b & 0xffffff) >> 32)); }>("v_mul_hi_u32_u24"));
   r.add(vop<[](u32 a, u32 b) { return (u32(i64(low24(a)) * low24(b) >> 32)); }>("v_mul_hi_i32_i24"));
   r.add(vop_clamp<[](u32 a, u32 b, u32 c) { return (a & 0xffffff) * (b & 0xffffff) + c; },
-                  [](u32 a, u32 b, u32 c) { return (saturated<u32>(i64(a & 0xffffff) * (b & 0xffffff) + c)); }>("v_mad_u32_u24"));
+                  [](u32 a, u32 b, u32 c) { return (saturated<u32>(i64(a & 0xffffff) * (b & 0xffffff) + c)); }>(
+      "v_mad_u32_u24"));
   r.add(vop_clamp<[](u32 a, u32 b, u32 c) { return i32(u32(low24(a)) * u32(low24(b)) + c); },
-                  [](u32 a, u32 b, u32 c) { return (saturated<i32>(i64(low24(a)) * low24(b) + i32(c))); }>("v_mad_i32_i24"));
+                  [](u32 a, u32 b, u32 c) { return (saturated<i32>(i64(low24(a)) * low24(b) + i32(c))); }>(
+      "v_mad_i32_i24"));
   r.add(mad_wide("v_mad_u64_u32", mad_wide_body<u32, u64>));
   r.add(mad_wide("v_mad_i64_i32", mad_wide_body<i32, i64>));
   r.add(vop_clamp<[](u16 a, u16 b, u32 c) { return u32(a) * b + c; },

@@ -16,11 +16,16 @@ Desc clamp_keep(const char* name) {
 }
 
 void arithmetic(Registry& r) {
-  r.add(vop_clamp<[](u16 a, u16 b) { return u16(a + b); }, [](u16 a, u16 b) { return (saturated<u16>(a + b)); }>("v_add_u16"));
-  r.add(vop_clamp<[](u16 a, u16 b) { return u16(a - b); }, [](u16 a, u16 b) { return (saturated<u16>(a - b)); }>("v_sub_u16"));
-  r.add(vop_clamp<[](u16 a, u16 b) { return u16(b - a); }, [](u16 a, u16 b) { return (saturated<u16>(b - a)); }>("v_subrev_u16"));
-  r.add(clamp_keep<[](i16 a, i16 b) { return i16(a + b); }, [](i16 a, i16 b) { return (saturated<i16>(a + b)); }>("v_add_i16"));
-  r.add(clamp_keep<[](i16 a, i16 b) { return i16(a - b); }, [](i16 a, i16 b) { return (saturated<i16>(a - b)); }>("v_sub_i16"));
+  r.add(vop_clamp<[](u16 a, u16 b) { return u16(a + b); }, [](u16 a, u16 b) { return (saturated<u16>(a + b)); }>(
+      "v_add_u16"));
+  r.add(vop_clamp<[](u16 a, u16 b) { return u16(a - b); }, [](u16 a, u16 b) { return (saturated<u16>(a - b)); }>(
+      "v_sub_u16"));
+  r.add(vop_clamp<[](u16 a, u16 b) { return u16(b - a); }, [](u16 a, u16 b) { return (saturated<u16>(b - a)); }>(
+      "v_subrev_u16"));
+  r.add(clamp_keep<[](i16 a, i16 b) { return i16(a + b); }, [](i16 a, i16 b) { return (saturated<i16>(a + b)); }>(
+      "v_add_i16"));
+  r.add(clamp_keep<[](i16 a, i16 b) { return i16(a - b); }, [](i16 a, i16 b) { return (saturated<i16>(a - b)); }>(
+      "v_sub_i16"));
   r.add(vop<[](u16 a, u16 b) { return u16(u32(a) * b); }>("v_mul_lo_u16"));
   r.add(clamp_keep<[](u16 a, u16 b, u16 c) { return u16(u32(a) * b + c); },
                    [](u16 a, u16 b, u16 c) { return (arith::saturate_to<u16, i64>(i64(a) * b + c)); }>("v_mad_u16"));

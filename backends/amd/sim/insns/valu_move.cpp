@@ -106,8 +106,10 @@ void between_lanes(Registry& r) {
   r.add(lane_op("v_readlane_b32", v_readlane_b32, {Ty::B32, Ty::B32}, kLaneSelect | kIgnoresExec));
   r.add(lane_op("v_writelane_b32", v_writelane_b32, {Ty::B32, Ty::B32}, kLaneSelect | kIgnoresExec | kReadsDst));
   r.add(lane_op("v_swap_b32", v_swap_b32, {Ty::B32}, kPermSwap | kReadsDst));
-  r.add(only(kGfx950, lane_op("v_permlane16_swap_b32", v_permlane_swap<16>, {Ty::B32}, kPermSwap | kReadsDst | kCrossLane)));
-  r.add(only(kGfx950, lane_op("v_permlane32_swap_b32", v_permlane_swap<32>, {Ty::B32}, kPermSwap | kReadsDst | kCrossLane)));
+  r.add(only(kGfx950,
+             lane_op("v_permlane16_swap_b32", v_permlane_swap<16>, {Ty::B32}, kPermSwap | kReadsDst | kCrossLane)));
+  r.add(only(kGfx950,
+             lane_op("v_permlane32_swap_b32", v_permlane_swap<32>, {Ty::B32}, kPermSwap | kReadsDst | kCrossLane)));
   r.add(vop_raw("v_mbcnt_lo_u32_b32", mbcnt_body<false>, Ty::B32, {Ty::B32, Ty::B32}));
   r.add(vop_raw("v_mbcnt_hi_u32_b32", mbcnt_body<true>, Ty::B32, {Ty::B32, Ty::B32}));
 }

@@ -1,5 +1,5 @@
-// Packed 16-bit and packed f32 arithmetic, mixed-precision FMA and dot products. The core has applied op_sel, op_sel_hi,
-// neg_lo and neg_hi to packed operands, so lambdas see plain halves.
+// Packed 16-bit and packed f32 arithmetic, mixed-precision FMA and dot products. The core has applied op_sel,
+// op_sel_hi, neg_lo and neg_hi to packed operands, so lambdas see plain halves.
 #include "../arith/convert.hpp"
 #include "../arith/half_ops.hpp"
 #include "../arith/multiversion.hpp"
@@ -15,9 +15,8 @@ using namespace arith;
 template <class T, auto F>
 constexpr auto on_halves = [](pk16 a, pk16 b) { return pk16{u16(F(T(a.lo), T(b.lo))), u16(F(T(a.hi), T(b.hi)))}; };
 template <class T, auto F>
-constexpr auto on_halves3 = [](pk16 a, pk16 b, pk16 c) {
-  return pk16{u16(F(T(a.lo), T(b.lo), T(c.lo))), u16(F(T(a.hi), T(b.hi), T(c.hi)))};
-};
+constexpr auto on_halves3 =
+    [](pk16 a, pk16 b, pk16 c) { return pk16{u16(F(T(a.lo), T(b.lo), T(c.lo))), u16(F(T(a.hi), T(b.hi), T(c.hi)))}; };
 
 constexpr auto kAdd = [](i32 a, i32 b) { return a + b; };
 constexpr auto kSub = [](i32 a, i32 b) { return a - b; };
@@ -62,9 +61,8 @@ constexpr auto both3 = [](pkf16 a, pkf16 b, pkf16 c) { return pkf16{F(a.lo, b.lo
 template <auto F>
 constexpr auto both_slow = [](pkf16 a, pkf16 b, HalfMode m) { return pkf16{F(a.lo, b.lo, m), F(a.hi, b.hi, m)}; };
 template <auto F>
-constexpr auto both3_slow = [](pkf16 a, pkf16 b, pkf16 c, HalfMode m) {
-  return pkf16{F(a.lo, b.lo, c.lo, m), F(a.hi, b.hi, c.hi, m)};
-};
+constexpr auto both3_slow =
+    [](pkf16 a, pkf16 b, pkf16 c, HalfMode m) { return pkf16{F(a.lo, b.lo, c.lo, m), F(a.hi, b.hi, c.hi, m)}; };
 
 template <bool Ieee>
 struct PkMin {
@@ -89,8 +87,10 @@ void halves(Registry& r) {
   add_packed(vop_half_acc<both3<quick_fma>, both3_slow<fused>>("v_pk_fmac_f16"));
   add_packed(vop_ieee<PkMin>("v_pk_min_f16"));
   add_packed(vop_ieee<PkMax>("v_pk_max_f16"));
-  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); }>>("v_pk_minimum3_f16")));
-  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_maximum(half_maximum(a, b), c); }>>("v_pk_maximum3_f16")));
+  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); }>>(
+                               "v_pk_minimum3_f16")));
+  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_maximum(half_maximum(a, b), c); }>>(
+                               "v_pk_maximum3_f16")));
 }
 
 // ---- f32 pairs
@@ -112,11 +112,18 @@ void v_pk_mov_b32(LaneArgs& io) {
 }
 
 void singles(Registry& r) {
-  r.add(vop<[](pkf32 a, pkf32 b) { return pkf32{add(a.lo, b.lo), add(a.hi, b.hi)}; }>("v_pk_add_f32"));
-  r.add(vop<[](pkf32 a, pkf32 b) { return pkf32{mul(a.lo, b.lo), mul(a.hi, b.hi)}; }>("v_pk_mul_f32"));
-  r.add(with_body(vop<[](pkf32 a, pkf32 b, pkf32 c) { return pkf32{fma(a.lo, b.lo, c.lo), fma(a.hi, b.hi, c.hi)}; }>("v_pk_fma_f32"),
+  const auto add_pair = [&r](Desc d) {
+    d.shadow = shadow_packed_dwords;
+    r.add(d);
+  };
+  add_pair(vop<[](pkf32 a, pkf32 b) { return pkf32{add(a.lo, b.lo), add(a.hi, b.hi)}; }>("v_pk_add_f32"));
+  add_pair(vop<[](pkf32 a, pkf32 b) { return pkf32{mul(a.lo, b.lo), mul(a.hi, b.hi)}; }>("v_pk_mul_f32"));
+  add_pair(with_body(vop<[](pkf32 a, pkf32 b, pkf32 c) { return pkf32{fma(a.lo, b.lo, c.lo), fma(a.hi, b.hi, c.hi)}; }>(
+                      "v_pk_fma_f32"),
                   [](LaneArgs& io) { pk_fma_rows(io.d, io.a, io.b, io.c); }));
-  r.add(vop_raw("v_pk_mov_b32", v_pk_mov_b32, Ty::B64, {Ty::B64, Ty::B64}));
+  Desc move = vop_raw("v_pk_mov_b32", v_pk_mov_b32, Ty::B64, {Ty::B64, Ty::B64});
+  move.shadow = shadow_moved_dwords;
+  r.add(move);
 }
 
 // ---- v_fma_mix: each source is an f32, or with op_sel_hi an f16 in the half that op_sel names; neg_hi means |x|.
@@ -143,9 +150,12 @@ void fma_mix_body(LaneArgs& io) {
   for (int l = 0; l < kLanes; ++l) {
     f32 x = fma(mixed(m, 0, io.a[l]), mixed(m, 1, io.b[l]), mixed(m, 2, io.c[l]));
     if (m.clamp) x = clamped_to_unit(x, io.mode->dx10_clamp);
-    if (To == MixTo::f32) io.d[l] = bits<u32>(x);
-    else if (To == MixTo::low) io.d[l] = (io.d[l] & 0xffff0000u) | to_f16(x, mode).bits;
-    else io.d[l] = (io.d[l] & 0xffffu) | u32(to_f16(x, mode).bits) << 16;
+    if (To == MixTo::f32)
+      io.d[l] = bits<u32>(x);
+    else if (To == MixTo::low)
+      io.d[l] = (io.d[l] & 0xffff0000u) | to_f16(x, mode).bits;
+    else
+      io.d[l] = (io.d[l] & 0xffffu) | u32(to_f16(x, mode).bits) << 16;
   }
 }
 

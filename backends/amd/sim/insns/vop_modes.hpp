@@ -17,8 +17,10 @@ inline Desc with_body(Desc d, LaneFn body) {
 // Integer clamp: `Plain` wraps, `Saturating` does not.
 template <auto Plain, auto Saturating>
 void clamp_body(LaneArgs& io) {
-  if (io.in->mod.clamp) vop_detail::lanes<Saturating>(io);
-  else vop_detail::lanes<Plain>(io);
+  if (io.in->mod.clamp)
+    vop_detail::lanes<Saturating>(io);
+  else
+    vop_detail::lanes<Plain>(io);
 }
 template <auto Plain, auto Saturating>
 Desc vop_clamp(const char* name, u32 flags = 0) {
@@ -28,8 +30,10 @@ Desc vop_clamp(const char* name, u32 flags = 0) {
 // MODE.ieee: Op<true> quiets signalling NaNs, Op<false> does not.
 template <template <bool> class Op>
 void ieee_body(LaneArgs& io) {
-  if (io.mode->ieee) vop_detail::lanes<Op<true>{}>(io);
-  else vop_detail::lanes<Op<false>{}>(io);
+  if (io.mode->ieee)
+    vop_detail::lanes<Op<true>{}>(io);
+  else
+    vop_detail::lanes<Op<false>{}>(io);
 }
 template <template <bool> class Op>
 Desc vop_ieee(const char* name, u32 flags = 0) {

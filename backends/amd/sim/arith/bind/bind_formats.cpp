@@ -29,18 +29,15 @@ Array<u64> encode_all(const std::string& format, const Array<f64>& values, int r
   Array<u64> out(values.size());
   const Overflow overflow = saturate ? Overflow::saturate : Overflow::special;
   for (py::ssize_t at = 0; at < values.size(); ++at)
-    out.mutable_data()[at] =
-        encode(format_named(format), values.data()[at], static_cast<Rounding>(rounding), overflow);
+    out.mutable_data()[at] = encode(format_named(format), values.data()[at], static_cast<Rounding>(rounding), overflow);
   return out;
 }
 
-Array<u64> encode_stochastic_all(const std::string& format, const Array<f64>& values,
-                                 const Array<u32>& random) {
+Array<u64> encode_stochastic_all(const std::string& format, const Array<f64>& values, const Array<u32>& random) {
   Array<u64> out(values.size());
   for (py::ssize_t at = 0; at < values.size(); ++at)
-    out.mutable_data()[at] =
-        encode_stochastic(format_named(format), decode(kF64, bits<u64>(values.data()[at])), random.data()[at],
-                          Overflow::special);
+    out.mutable_data()[at] = encode_stochastic(format_named(format), decode(kF64, bits<u64>(values.data()[at])),
+                                               random.data()[at], Overflow::special);
   return out;
 }
 

@@ -37,9 +37,8 @@ Accumulate accumulate_named(const std::string& rule) {
 int padded(py::ssize_t lanes) { return (static_cast<int>(lanes) + 15) / 16 * 16; }
 
 // A (rows, depth), B (depth, lanes) of raw element codes, C (rows, lanes) of f32 bits; one tile.
-Words multiply(const std::string& a_name, const std::string& b_name, const Words& a, const Words& b,
-               const Words& c, const std::string& rule, bool saturate, const py::object& a_scale,
-               const py::object& b_scale) {
+Words multiply(const std::string& a_name, const std::string& b_name, const Words& a, const Words& b, const Words& c,
+               const std::string& rule, bool saturate, const py::object& a_scale, const py::object& b_scale) {
   const Element a_element = element_named(a_name);
   const Element b_element = element_named(b_name);
   const int rows = static_cast<int>(a.shape(0)), depth = static_cast<int>(a.shape(1));
@@ -62,12 +61,9 @@ Words multiply(const std::string& a_name, const std::string& b_name, const Words
   std::vector<std::int32_t> a_exponents, b_exponents;
   BlockScales scales{nullptr, nullptr, depth / kScaleBlock};
   if (!a_scale.is_none()) {
-    const auto exponent = [](std::uint32_t code) {
-      return code == kE8m0Nan ? kNanScale : e8m0_exponent(code);
-    };
+    const auto exponent = [](std::uint32_t code) { return code == kE8m0Nan ? kNanScale : e8m0_exponent(code); };
     const Words left_codes = a_scale.cast<Words>(), right_codes = b_scale.cast<Words>();
-    for (py::ssize_t at = 0; at < left_codes.size(); ++at)
-      a_exponents.push_back(exponent(left_codes.data()[at]));
+    for (py::ssize_t at = 0; at < left_codes.size(); ++at) a_exponents.push_back(exponent(left_codes.data()[at]));
     b_exponents.assign(scales.blocks * lanes, 0);
     for (int block = 0; block < scales.blocks; ++block)
       for (int j = 0; j < columns; ++j) b_exponents[block * lanes + j] = exponent(right_codes.at(block, j));
@@ -79,15 +75,13 @@ Words multiply(const std::string& a_name, const std::string& b_name, const Words
                       scales.a == nullptr ? nullptr : &scales, sums.data(), options);
   Words out({rows, columns});
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j)
-      out.mutable_at(i, j) = std::bit_cast<std::uint32_t>(sums[i * lanes + j]);
+    for (int j = 0; j < columns; ++j) out.mutable_at(i, j) = std::bit_cast<std::uint32_t>(sums[i * lanes + j]);
   return out;
 }
 
 // Tiles stacked along the first axis, plain f32 or f64 chains; C is overwritten by D and returned.
 template <typename Float, void Chain(const TileShape&, const Float*, const Float*, Float*)>
-py::array_t<Float> chain(const py::array_t<Float>& a, const py::array_t<Float>& b,
-                         const py::array_t<Float>& c) {
+py::array_t<Float> chain(const py::array_t<Float>& a, const py::array_t<Float>& b, const py::array_t<Float>& c) {
   const int rows = static_cast<int>(a.shape(0)), depth = static_cast<int>(a.shape(1));
   const int lanes = static_cast<int>(b.shape(1));
   py::array_t<Float> out({rows, lanes});
@@ -124,9 +118,9 @@ Element element_named(const std::string& name) {
 }
 
 void bind_mfma(py::module_& module) {
-  module.def("multiply_accumulate", &multiply, py::arg("a_type"), py::arg("b_type"), py::arg("a"),
-             py::arg("b"), py::arg("c"), py::arg("rule") = "cdna3", py::arg("saturate") = false,
-             py::arg("a_scale") = py::none(), py::arg("b_scale") = py::none());
+  module.def("multiply_accumulate", &multiply, py::arg("a_type"), py::arg("b_type"), py::arg("a"), py::arg("b"),
+             py::arg("c"), py::arg("rule") = "cdna3", py::arg("saturate") = false, py::arg("a_scale") = py::none(),
+             py::arg("b_scale") = py::none());
   module.def("multiply_accumulate_f32", &chain<float, chain_f32>);
   module.def("multiply_accumulate_f64", &chain<double, multiply_accumulate_f64>);
   module.def("multiply_accumulate_i8", &chain_i8);

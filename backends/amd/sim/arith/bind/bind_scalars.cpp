@@ -41,21 +41,18 @@ auto apply(Function function, const Sources&... sources) {
   using N = NumpyOf<F>;
   const py::ssize_t size = std::get<0>(std::tie(sources...)).size();
   Array<typename N::type> out(size);
-  for (py::ssize_t at = 0; at < size; ++at)
-    out.mutable_data()[at] = N::store(function(N::load(sources.data()[at])...));
+  for (py::ssize_t at = 0; at < size; ++at) out.mutable_data()[at] = N::store(function(N::load(sources.data()[at])...));
   return out;
 }
 
 template <class F>
 void bind_family(py::module_& module, const char* suffix, const std::map<std::string, Unary<F>>& unary,
-                 const std::map<std::string, Binary<F>>& binary,
-                 const std::map<std::string, Ternary<F>>& ternary) {
+                 const std::map<std::string, Binary<F>>& binary, const std::map<std::string, Ternary<F>>& ternary) {
   using In = Array<typename NumpyOf<F>::type>;
   for (const auto& [name, function] : unary)
     module.def((name + suffix).c_str(), [f = function](const In& a) { return apply<F>(f, a); });
   for (const auto& [name, function] : binary)
-    module.def((name + suffix).c_str(),
-               [f = function](const In& a, const In& b) { return apply<F>(f, a, b); });
+    module.def((name + suffix).c_str(), [f = function](const In& a, const In& b) { return apply<F>(f, a, b); });
   for (const auto& [name, function] : ternary)
     module.def((name + suffix).c_str(),
                [f = function](const In& a, const In& b, const In& c) { return apply<F>(f, a, b, c); });
@@ -123,17 +120,11 @@ void bind_half(py::module_& module) {
     return out;
   });
   module.def("f32_to_f16", [](const Array<f32>& x) { return narrowed(x, [](f32 v) { return to_f16(v); }); });
-  module.def("f32_to_bf16",
-             [](const Array<f32>& x) { return narrowed(x, [](f32 v) { return to_bf16(v); }); });
-  bind_family<f16>(module, "_f16",
-                   {{"exp2", exp2},
-                    {"log2", log2},
-                    {"rcp", rcp},
-                    {"sqrt", sqrt},
-                    {"rsqrt", rsqrt},
-                    {"sin", sin},
-                    {"cos", cos}},
-                   {{"quick_add", quick_add}, {"quick_mul", quick_mul}}, {});
+  module.def("f32_to_bf16", [](const Array<f32>& x) { return narrowed(x, [](f32 v) { return to_bf16(v); }); });
+  bind_family<f16>(
+      module, "_f16",
+      {{"exp2", exp2}, {"log2", log2}, {"rcp", rcp}, {"sqrt", sqrt}, {"rsqrt", rsqrt}, {"sin", sin}, {"cos", cos}},
+      {{"quick_add", quick_add}, {"quick_mul", quick_mul}}, {});
   const auto binary = [&module](const char* name, auto function) {
     module.def(name, [function](const Array<u16>& a, const Array<u16>& b, int rounding, bool saturate) {
       const HalfMode mode{static_cast<Rounding>(rounding), saturate ? Overflow::saturate : Overflow::special};
