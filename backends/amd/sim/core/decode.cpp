@@ -283,7 +283,8 @@ class InstDecoder {
       inst_.imm = parse_waitcnt(text_, fail_);
     } else {
       for (const std::string& m : text_.modifiers) parse_modifier(m, inst_, fail_);
-      operands();
+      if (takes_operands()) operands();
+      else for (const std::string& m : text_.operands) parse_modifier(m, inst_, fail_);  // "buffer_inv sc1"
     }
     finish_encoding();
     inst_.exec = inst_.desc->exec, inst_.body = inst_.desc->body, inst_.flags = inst_.desc->flags;
@@ -334,6 +335,11 @@ class InstDecoder {
     for (int i = 0; i < inst_.n_src; ++i)
       if (inst_.src[i].kind == Kind::Const) return true;
     return false;
+  }
+
+  bool takes_operands() const {
+    const Desc& d = *inst_.desc;
+    return d.dst != Ty::None || d.sdst != Ty::None || d.n_src;
   }
 
   void operands() {

@@ -11,7 +11,7 @@ bool run_workgroup(Workgroup& group, u64 budget);
 
 // Instructions without any store, barrier or ended wave after which a group, or the groups in flight together, are
 // held to be waiting for ever. Plain arithmetic of that length between two LDS or memory writes does not occur.
-inline constexpr u64 kStuckAfter = 1u << 25;
+inline constexpr u64 kStuckAfter = 1u << 24;
 [[noreturn]] void report_stuck(const Workgroup& group);
 
 }  // namespace amdsim

@@ -111,10 +111,13 @@ int after_matrix(const Inst& p, const Inst& c, const Target& t, const char*& why
   return 0;
 }
 
-// Results that the bypass network cannot forward: SDWA into part of the register, or op_sel bits beyond the sources,
-// which choose the half or byte written (LLVM hasDstSelForwardingHazard).
+bool starts(const Inst& i, const char* prefix) { return std::strncmp(i.desc->name, prefix, std::strlen(prefix)) == 0; }
+
+// Results that the bypass network cannot forward: SDWA into part of the register, op_sel bits beyond the sources,
+// which choose the half or byte written, and every conversion to fp4 (LLVM hasDstSelForwardingHazard).
 bool writes_part(const Inst& p) {
   if (p.encoding == Encoding::Sdwa) return p.mod.dst_sel != Sel::Dword;
+  if (starts(p, "v_cvt_scalef32_pk_fp4") || starts(p, "v_cvt_scalef32_sr_pk_fp4")) return true;
   return p.flags & kValu && !(p.flags & kPermSwap) && p.mod.op_sel >> p.desc->n_src != 0;
 }
 
@@ -136,7 +139,7 @@ int after_scalar_write(const Inst& p, const Inst& c, const char*& why) {
     else if (is_valu(c) && !(c.flags & kCarryOut && c.flags & kMaskIn)) want(2, "scalar written by a vector instruction read as a constant");
     if (c.flags & kVmem) want(5, "scalar written by a vector instruction read by vector memory");
   }
-  const bool div_fmas = std::strncmp(c.desc->name, "v_div_fmas", 10) == 0;
+  const bool div_fmas = starts(c, "v_div_fmas");
   if (div_fmas && writes_scalar(p, sreg::kVcc, 2)) want(4, "VCC written before v_div_fmas");
   for (const Operand& op : c.src) {
     if (op.kind != Kind::Special || !is_valu(c)) continue;
@@ -159,7 +162,7 @@ int after_vector_write(const Inst& p, const Inst& c, const char*& why) {
   if (read && reads_lane) want(1, "vector result read by v_readlane");
   if ((read || writes_of(p, c)) && c.flags & kPermSwap) want(2, "vector result read by v_permlane swap");
   if (read && is_valu(c) && p.flags & kTrans && !(c.flags & kTrans)) want(1, "transcendental result read");
-  if (is_valu(c) && writes_part(p) && (read || writes_of(p, c))) want(1, "partly written register used");
+  if (is_valu(c) && p.partial && (read || writes_of(p, c))) want(1, "partly written register used");
   if (p.flags & kDot && is_valu(c) && (read || writes_of(p, c))) {
     const bool chain = c.desc == p.desc && !overlaps(range_of(p.dst), range_of(c.src[0])) && !overlaps(range_of(p.dst), range_of(c.src[1]));
     if (!chain) want(3, "dot product result used");
@@ -181,8 +184,8 @@ int after_store(const Inst& p, const Inst& c, const char*& why) {
   return 2;
 }
 
-bool is_setreg(const Inst& i) { return std::strncmp(i.desc->name, "s_setreg", 8) == 0; }
-bool is_getreg(const Inst& i) { return std::strncmp(i.desc->name, "s_getreg", 8) == 0; }
+bool is_setreg(const Inst& i) { return starts(i, "s_setreg"); }
+bool is_getreg(const Inst& i) { return starts(i, "s_getreg"); }
 
 }  // namespace
 
@@ -213,10 +216,11 @@ int required_wait_states(const Inst& p, const Inst& c, const Target& t, const ch
 }
 
 void derive_hazards(Inst& in, const Target&) {
+  in.partial = is_valu(in) && writes_part(in);
   in.wary = in.flags & (kMfma | kFirstLane | kLaneSelect | kPermSwap) || in.encoding == Encoding::Dpp;
   if (in.flags & kMfma) in.window = 20;
   else if (wide_store(in)) in.window = 2;
-  else if (is_valu(in)) in.window = in.flags & kVcmpx ? 5 : in.n_swrite ? 5 : in.flags & kDot ? 3 : in.flags & kTrans || writes_part(in) ? 1 : 0;
+  else if (is_valu(in)) in.window = in.flags & kVcmpx ? 5 : in.n_swrite ? 5 : in.flags & kDot ? 3 : in.flags & kTrans || in.partial ? 1 : 0;
   else if (in.flags & kSalu && writes_scalar(in, sreg::kM0, 1)) in.window = 1;
   else if (is_setreg(in)) in.window = 2;
 }

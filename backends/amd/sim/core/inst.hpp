@@ -101,6 +101,7 @@ struct Inst {
   u32 flags = 0;   // copied from Desc and refined by operands
   u8 passes = 0;   // MFMA passes on this target
   u8 window = 0;   // as a producer: longest wait any ordinary consumer can need
+  bool partial = false;  // as a producer: writes part of a register, which is not forwarded
   bool wary = false;  // as a consumer: cares about producers that ordinary instructions ignore
   u64 need = 0;    // packed highest registers used: see Wave::limits
   u32 index = 0;   // position in Program::code

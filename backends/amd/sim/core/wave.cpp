@@ -62,6 +62,6 @@ void Wave::violate_at(Check check, const std::string& reason, u64 lanes, u64 add
   throw SimError(v);
 }
 
-void Wave::unsupported(const std::string& reason) const { throw SimError(describe(*this, "unsupported", reason, 0, nullptr)); }
+void Wave::stop(const char* kind, const std::string& reason) const { throw SimError(describe(*this, kind, reason, 0, nullptr)); }
 
 }  // namespace amdsim

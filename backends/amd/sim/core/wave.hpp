@@ -152,7 +152,8 @@ struct Wave {
   void violate(Check check, const std::string& reason, u64 lanes = 0, const Inst* other = nullptr) const;
   void violate_at(Check check, const std::string& reason, u64 lanes, u64 address,
                   const Inst* other = nullptr) const;
-  [[noreturn]] void unsupported(const std::string& reason) const;
+  [[noreturn]] void stop(const char* kind, const std::string& reason) const;
+  [[noreturn]] void unsupported(const std::string& reason) const { stop("unsupported", reason); }
   bool checking(Check check) const { return (checks >> static_cast<int>(check)) & 1; }
   u32 checks = 0;
 };

@@ -52,7 +52,7 @@ void s_waitcnt(Wave& w, const Inst& in) { wait_counters(w, in.imm); }
 
 void s_nop(Wave& w, const Inst& in) { w.clock += static_cast<u64>(in.imm & 15); }
 
-void s_trap(Wave& w, const Inst& in) { w.unsupported("trap " + std::to_string(in.imm)); }
+void s_trap(Wave& w, const Inst& in) { w.stop("trap", "the program raised trap " + std::to_string(in.imm)); }
 
 // A hint that the wave waits for something: let the others run.
 void s_sleep(Wave& w, const Inst&) { w.yielded = true; }
@@ -82,9 +82,9 @@ void register_control(Registry& r) {
   r.add(sopp("s_nop", s_nop, {Ty::Imm16}));
   r.add(sopp("s_trap", s_trap, {Ty::Imm16}));
   r.add(sopp("s_sleep", s_sleep, {Ty::Imm16}));
-  for (const char* name : {"s_setprio", "s_inst_prefetch", "s_sethalt", "s_incperflevel", "s_decperflevel"})
+  for (const char* name : {"s_setprio", "s_sethalt", "s_incperflevel", "s_decperflevel"})
     r.add(sopp(name, no_effect, {Ty::Imm16}));
-  for (const char* name : {"s_wakeup", "s_icache_inv", "s_ttracedata", "s_code_end"}) r.add(sopp(name, no_effect));
+  for (const char* name : {"s_wakeup", "s_icache_inv", "s_ttracedata"}) r.add(sopp(name, no_effect));
   r.add(sopp("v_nop", no_effect, {}, kValu));
 }
 

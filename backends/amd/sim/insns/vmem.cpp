@@ -192,6 +192,7 @@ void load_to_lds(Wave& w, const Inst& in, GlobalAccess& a, u64 zero) {
   LoadResult result;
   a.lanes = w.exec() & ~zero;
   read_global(w, in, a, result);
+  if (a.bytes < 4) extend_narrow(result, static_cast<int>(a.bytes), MemType::of(in).sign, 0);
   dma.lanes = check_lds(w, in, to);
   dma.data.resize(std::size_t(kLanes) * 16);
   for (u64 m = result.lanes; m; m &= m - 1) {
