@@ -22,14 +22,14 @@ def test_import_loads_no_gpu_library_and_no_rich():
 
 
 def test_import_is_quick():
-    """Less than 0.2 s of CPU beyond NumPy's; on a machine so busy that NumPy alone takes 0.2 s, as long as NumPy."""
+    """Less than 0.2 s of CPU beyond NumPy's; where a busy machine slows everything, 1.5 times NumPy's own."""
     code = (
         "import time; a = time.process_time(); import numpy, ml_dtypes; b = time.process_time(); "
         "import warpwave; c = time.process_time(); print(b - a, c - b)"
     )
-    times = [tuple(map(float, run(code).split())) for _ in range(3)]
+    times = [tuple(map(float, run(code).split())) for _ in range(5)]
     numpy, ours = min(t[0] for t in times), min(t[1] for t in times)
-    assert ours < max(0.2, numpy)
+    assert ours < max(0.2, 1.5 * numpy)
 
 
 def test_all_names_what_exists_once():
