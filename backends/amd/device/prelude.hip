@@ -319,9 +319,13 @@ template <class T, int Rank> struct tensor {
   }
 };
 
-// A coordinate as 32 bits; what is beyond them is outside every tensor, and stays so.
-DEVICE int clip_coordinate(long x) {
-  return x > 0x7fffffffl ? 0x7fffffff : x < -0x80000000l ? -0x7fffffff - 1 : (int)x;
+// A coordinate counted in tiles, in elements. What 32 bits cannot hold is outside every tensor, and stays so.
+DEVICE int scaled_coordinate(int x, int extent) {
+  const int limit = 0x7fffffff / extent;
+  return x > limit ? 0x7fffffff : x < -limit ? -0x7fffffff - 1 : x * extent;
+}
+DEVICE int scaled_coordinate(long x, int extent) {
+  return scaled_coordinate(x > 0x7fffffffl ? 0x7fffffff : x < -0x7fffffffl ? -0x7fffffff : (int)x, extent);
 }
 
 #define GLOBAL __attribute__((address_space(1)))
@@ -359,12 +363,9 @@ template <class T> DEVICE void atomic_add(GLOBAL T *p, T x) {
   }
 }
 
-// All waves have arrived and their LDS accesses are done.
-DEVICE void workgroup_barrier() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-  __builtin_amdgcn_s_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
-}
+// All waves have arrived and their LDS accesses are done. In assembly, because a fence would also wait for the
+// direct loads that are in flight.
+DEVICE void workgroup_barrier() { asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory"); }
 
 template <class T> DEVICE T zero() {
   T x{};
@@ -449,6 +450,12 @@ DEVICE void load_to_lds(__amdgpu_buffer_rsrc_t from, u8 *to, int offset) {
 
 // Until at most N vector memory operations of this wave are outstanding.
 template <int N> DEVICE void wait_vector_memory() { asm volatile("s_waitcnt vmcnt(%0)" ::"n"(N) : "memory"); }
+
+// The value, in a way that keeps what is computed from it on the path that needs it.
+DEVICE int only_here(int x) {
+  asm volatile("" : "+v"(x));
+  return x;
+}
 
 // The value, in a vector register that the optimiser does not know the origin of.
 DEVICE int in_register(int x) {

@@ -54,7 +54,7 @@ def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: Tile
         if axis in axes:
             scale = tile.shape[axes.index(axis)] if op.attrs["unit"] == "tile" else 1
             origin = f"{own}_{axis}"
-            lw.body.line(f"const int {origin} = clip_coordinate({text} * {scale}L);")
+            lw.body.line(f"const int {origin} = scaled_coordinate({lw.name(coord)}, {scale});")
             origins.append(origin)
             terms.append(f"{origin} * {_stride(lw, tensor, axis)}")
         else:

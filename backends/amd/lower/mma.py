@@ -230,9 +230,21 @@ def _mask_depth(lw: Lowering, operand: _Operand, kind: str) -> None:
     order = operand.order
     if max(order.flat) + order.lane_reach < operand.depth:
         return
+    unit = max(1, 4 // operand.dtype.nbytes)
+    if unit > 1 and _run(order, operand.dtype) % unit == 0 and operand.depth % unit == 0:
+        return _mask_words(lw, operand, kind, unit)
     k = f"{order.lane} + {lw.table(order.flat)}[s * {operand.per_lane} + e]"
     target = f"{operand.which}[i]{operand.item('e')}"
-    lw.body.line(f"EACH(e, {operand.per_lane}) if ({k} >= {operand.depth}) {target} = zero<{kind}>();")
+    return lw.body.line(f"EACH(e, {operand.per_lane}) if ({k} >= {operand.depth}) {target} = zero<{kind}>();")
+
+
+def _mask_words(lw: Lowering, operand: _Operand, kind: str, unit: int) -> None:
+    """Items that share a register are all inside or all beyond the depth: one select for them."""
+    words, per_lane = operand.per_lane // unit, operand.per_lane
+    k = f"{operand.order.lane} + {lw.table(operand.order.flat)}[s * {per_lane} + e * {unit}]"
+    lw.body.line(f"auto words = bits<vec<u32, {words}>>({operand.which}[i]);")
+    lw.body.line(f"EACH(e, {words}) if ({k} >= {operand.depth}) words{'[e]' if words > 1 else ''} = 0;")
+    lw.body.line(f"{operand.which}[i] = bits<vec<{kind}, {per_lane}>>(words);")
 
 
 def _index(lw: Lowering, op: Op, axis: int) -> str:

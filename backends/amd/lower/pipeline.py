@@ -253,12 +253,12 @@ class _Loop:
         with lw.body.block(f"if constexpr ({lw.wide(tensor)} && {_is_zero_fill(lw, fill)} && {whole_chunks})"):
             lw.body.line(f"const auto source = buffer({window.tensor}.at({window.element}));")
             whole = [window.valid, *(window.holds(axis, n) for axis, n in enumerate(load.tile.shape))]
-            with lw.body.block(f"if ({' && '.join(whole)})"):
+            with lw.body.block(f"if (__builtin_expect({' && '.join(whole)}, 1))"):
                 self._issue(load, target, f"{places.offsets}[i]")
             with lw.body.block("else"):
-                inside = [window.valid, window.inside(load.tile.rank - 1, f"{places.cols}[i]")]
+                inside = [window.valid, window.inside(load.tile.rank - 1, f"only_here({places.cols}[i])")]
                 if load.tile.rank == 2:
-                    inside.append(window.inside(0, f"{places.rows}[i]"))
+                    inside.append(window.inside(0, f"only_here({places.rows}[i])"))
                 self._issue(load, target, f"{' && '.join(inside)} ? {places.offsets}[i] : {OUTSIDE}")
         with lw.body.block("else"):
             self._through_registers(load, window, target, lw.name(fill))
