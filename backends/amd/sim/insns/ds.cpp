@@ -220,7 +220,10 @@ int reverse5(int x) { return (x & 1) << 4 | (x & 2) << 2 | (x & 4) | (x & 8) >> 
 // Source lane of ds_swizzle_b32 (ISA, "DS_SWIZZLE_B32"): FFT, rotate, quad permute, bit mask.
 int swizzle_source(int lane, int offset) {
   const int group = lane & 32, in_group = lane & 31;
-  if (offset >= 0xe000) return group | (reverse5(in_group) & ~(offset & 31)) | (in_group & offset & 31);
+  if (offset >= 0xe000) {
+    const u32 mask = u32(offset) & 31;
+    return group | reverse5(in_group) >> std::popcount(mask) | (in_group & int(mask));
+  }
   if (offset >= 0xc000) {
     const int amount = offset >> 5 & 31, keep = offset & 31, n = offset & 0x400 ? -amount : amount;
     return group | (in_group & keep) | ((in_group + n) & ~keep & 31);

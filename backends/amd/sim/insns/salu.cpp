@@ -52,7 +52,7 @@ T bfe(Wave& w, T a, T control) {
   const int offset = int(control) & (size - 1), width = std::min(int(control >> 16 & 0x7f), size);
   using U = std::make_unsigned_t<T>;
   if (width == 0) return nonzero<T>(w, 0);
-  const U field = U(a) >> offset;
+  const U field = U(a >> offset);  // arithmetic for signed T: a field may reach beyond the sign bit
   const int drop = size - width;
   return nonzero<T>(w, T(T(field << drop) >> drop));
 }

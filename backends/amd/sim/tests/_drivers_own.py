@@ -65,10 +65,11 @@ def philox_raw(launch, rng):
 
 @driver("kernels/philox.hip", "dropout")
 def dropout(launch, rng):
-    n, threshold = 1001, 0xC0000000
+    n = int(rng.integers(1000, 1005))
+    random = philox(_counters(256, 7), 99, 0).reshape(-1)[:n]
+    threshold = int(np.sort(random)[3 * n // 4])
     x, out = rng.standard_normal(n).astype(F32), np.full(n, np.nan, F32)
     launch((1, 1, 1), (256, 1, 1), out, x, np.uint32(99), np.uint32(threshold), F32(4 / 3), np.int32(n))
-    random = philox(_counters(251, 7), 99, 0).reshape(-1)[:n]
     return [Check("O", out, np.where(random < threshold, x * F32(4 / 3), F32(0)))]
 
 
@@ -338,7 +339,7 @@ def reduce(launch, rng):
     return [
         Check("max", out[..., 0], top),
         Check("pair", out[..., 1], x[:, lane & ~16] + x[:, lane | 16]),
-        Check("scan", out[..., 2], np.cumsum(wide(x), axis=1), atol=1e-5),
+        Check("scan", out[..., 2], np.cumsum(wide(x), axis=1), atol=5e-5),
         Check("P", p, moved.astype(np.uint32)),
     ]
 

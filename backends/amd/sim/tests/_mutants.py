@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from ._drivers import Driver
 from ._legal import legal
 from ._listing import Instruction, Listing, listing
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1, 2)  # wave interleavings
+DATA = (0, 1, 2)  # inputs, for mutants that the order of waves does not decide
 LIMIT = 2_000_000
 FLOAT_OP = re.compile(r"v_(add|sub|mul|fma|max|min|med3|max3|min3|pk_(add|mul|fma|max|min))_(f16|f32|f64)")
 
@@ -28,6 +30,11 @@ class Mutant:
     index: int
     old: str
     new: str | None
+
+    @property
+    def synchronises(self) -> bool:
+        """Whether the order of waves may decide what becomes of it."""
+        return self.kind.split()[-1] in ("wait", "counter", "barrier", "s_nop")
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.old} -> {self.new or 'removed'}"
@@ -169,9 +176,16 @@ def mutants(code: Listing, target: str) -> list[Mutant]:
     return [m for m, good in zip(found, answers, strict=True) if good]
 
 
+def chosen(found: list[Mutant], each: int) -> list[Mutant]:
+    """At most `each` of the synchronisation mutants and of the others: a repeatable, even choice."""
+    ranked = sorted(found, key=lambda m: zlib.crc32(f"{m.index}{m}".encode()))
+    parts = ([m for m in ranked if m.synchronises], [m for m in ranked if not m.synchronises])
+    return [m for part in parts for m in part[:each]]
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: caught (by which check), changed, equivalent (why) or missed."""
+    """What became of a mutant: caught (by which check), changed, equivalent (why), unreached or missed."""
 
     mutant: Mutant
     outcome: str
@@ -189,30 +203,35 @@ class Subject:
         self.text = self.item.text(self.target)
         self.kernel = _compile.kernel_name(self.text, self.item.kernel)
         self.code = listing(self.text, self.kernel)
-        self.right = self.results(self.text, 0)
+        self.reached: set[int] = set()
+        self.right = [self.results(self.text, 0, data) for data in DATA]
 
-    def results(self, text: str, seed: int) -> list[bytes]:
+    def results(self, text: str, seed: int, data: int = 0) -> list[bytes]:
         program = sim.load(text, target=self.target)
 
         def launch(grid, block, *args, **more):
-            program.launch(
+            report = program.launch(
                 self.kernel, grid=grid, block=block, args=list(args), seed=seed, max_instructions=LIMIT, **more
             )
+            self.reached |= {i.asm_line - 1 for i in report.listing_lines if i.executed}
 
         launch.target = self.target
-        checks = self.item.run(launch, np.random.default_rng(0))
+        checks = self.item.run(launch, np.random.default_rng(data))
         return [np.ascontiguousarray(c.got).tobytes() for c in checks]
 
     def judge(self, mutant: Mutant) -> Verdict:
+        if self.code.code[mutant.index].line not in self.reached:
+            return Verdict(mutant, "unreached")
         text = self.code.replaced(mutant.index, mutant.new)
-        for seed in SEEDS:
+        runs = [(seed, 0) for seed in SEEDS] if mutant.synchronises else [(0, data) for data in DATA]
+        for seed, data in runs:
             try:
-                results = self.results(text, seed)
+                results = self.results(text, seed, data)
             except sim.SimError as error:
                 return Verdict(mutant, "caught", error.kind)
             except sim.LoadError:
                 return Verdict(mutant, "caught", "load")
-            if results != self.right:
+            if results != self.right[data]:
                 return Verdict(mutant, "changed")
         reason = self.why_equivalent(mutant)
         return Verdict(mutant, "equivalent" if reason else "missed", reason or "")
@@ -271,7 +290,24 @@ def known_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
     following = code.code[mutant.index + 1 : mutant.index + 2]
     if kernel == "gemm_dma" and "vmcnt" in mutant.old and following[0].name != "s_barrier":
         return "gemm_dma: the direct loads drained here fill the other buffer; this one's were waited for at the barrier"
+    if "s_waitcnt" in mutant.old:
+        return _path_reason(kernel, code, mutant)
     barriers = [i for i, item in enumerate(code.code) if item.name == "s_barrier"]
     if kernel == "generic_lds" and mutant.kind == "delete barrier" and mutant.index == barriers[-1]:
         return "generic_lds: after its last barrier each lane reads only what it wrote itself"
+    return None
+
+
+def _path_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
+    """Waits that only a path needs which no launch can take, or that guard other lanes of a register."""
+    following = code.code[mutant.index + 1]
+    last_mfma = max((i for i, item in enumerate(code.code) if item.name.startswith("v_mfma")), default=0)
+    if kernel == "gemm_bf16" and following.name.startswith("v_mov_b64"):
+        return "gemm_bf16: the pending load and the zero fill of rows beyond M write different lanes"
+    if kernel == "gemm_bf16" and mutant.index > last_mfma:
+        return "gemm_bf16: only a launch with no K step, which its first load would make invalid, needs this wait"
+    if kernel == "ballot" and "lgkmcnt" in mutant.old:
+        return "ballot: its mask is not zero here, so the branch around the first store, which waits, is never taken"
+    if kernel == "dropout" and "lgkmcnt" in mutant.old:
+        return "dropout: a lane with i * 4 < n exists here, so the first element's branch, which waits, is never skipped"
     return None

@@ -318,3 +318,23 @@ def test_same_seed_same_run(target):
 
     assert order(3) == order(3)
     assert len({tuple(order(seed)) for seed in range(8)}) > 1
+
+
+HALF_DEFINED = [
+    "v_mad_u64_u32 v[8:9], s[20:21], s2, v1, v[10:11]",
+    "v_lshl_add_u64 v[8:9], v[10:11], 1, v[10:11]",
+    "v_lshlrev_b64 v[8:9], 3, v[10:11]",
+]
+
+
+@pytest.mark.parametrize("wide", HALF_DEFINED)
+def test_an_undefined_high_half_does_not_spoil_the_low_one(target, wide):
+    """Compilers leave the high half of a 64-bit addend undefined when only the low result is used."""
+    body = ["v_mov_b32_e32 v10, 7", wide, "v_mov_b32_e32 v5, v8", *STORE]
+    assert (run(["s_mov_b32 s2, 3", *body], target)[:64] != 0).any()
+    refused("uninit", ["s_mov_b32 s2, 3", *body[:2], "v_mov_b32_e32 v5, v9", *STORE], target)
+
+
+def test_masking_an_undefined_register_defines_the_masked_bits(target):
+    body = ["v_and_b32_e32 v5, 0, v20", "v_lshl_or_b32 v5, v1, 0, v5", *STORE]
+    np.testing.assert_array_equal(run(body, target)[:64], np.arange(64) * 4)
