@@ -16,6 +16,7 @@ from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.build import compile_to_asm
 from warpwave.backends.amd.grid_order import choose_order
 from warpwave.backends.amd.lower.lower import MAX_GRID_RANK, Lowered
+from warpwave.backends.amd.lower.printing import CAPACITY, show_prints
 from warpwave.backends.amd.resources import read_resources
 from warpwave.tiles.errors import CheckFailed, ResourceError, UnsupportedError
 from warpwave.tiles.ir import Kernel, walk
@@ -90,15 +91,20 @@ class AmdProgram:
             raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self.kernel.loc)
         status = np.zeros(1, np.int32)
         packed: list[Any] = []
-        words = {op.operands[0] for op in walk(self.kernel.body) if op.name == "atomic_add"}
+        atomic = {op.operands[0] for op in walk(self.kernel.body) if op.name == "atomic_add"}
         for argument, value in zip(arguments.values(), self.kernel.params, strict=True):
-            packed += _pack(argument, value.type, unit=4 if value in words else 1)
+            packed += _pack(argument, value.type, unit=4 if value in atomic else 1)
         packed += [np.int32(n) for n in (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]]
         order = choose_order(*(1, 1, *sizes)[-2:], self.target.chips[0].xcds)
         packed += [np.int32(order.chunk), np.int32(order.window)]
         threads = (self.lowered.plan.threads, 1, 1)
         program = self._simulated(_wide_tensors(arguments))
-        report = program.launch(self.kernel.name, (blocks, 1, 1), threads, [*packed, status], **simulation)
+        prints = [np.zeros(CAPACITY, np.uint64)] if self.lowered.prints else []
+        for words in prints:
+            words[0] = 1  # itself
+        report = program.launch(self.kernel.name, (blocks, 1, 1), threads, [*packed, status, *prints], **simulation)
+        for words in prints:
+            show_prints(self.lowered.prints, len(sizes), words)
         self._raise_failed_check(int(status[0]))
         return report
 

@@ -427,6 +427,11 @@ DEVICE void fail(int *status, int number) {
   }
 }
 
+// Place for the record of a ww.print.
+DEVICE u64 reserve(u64 *prints, int words) {
+  return __scoped_atomic_fetch_add(prints, (u64)words, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
 DEVICE int trip_count(int start, int stop, int step) {
   long distance = step > 0 ? (long)stop - start : (long)start - stop, stride = step > 0 ? step : -(long)step;
   return distance <= 0 ? 0 : (int)((distance + stride - 1) / stride);

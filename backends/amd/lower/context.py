@@ -50,6 +50,7 @@ class Lowering:
         self.names: dict[Value, str] = {}
         self.definitions = definitions
         self.checks: list[Op] = []
+        self.prints: list[Op] = []
         self.scratch_bytes = 0
         self.shared_bytes = 0
         self.peak_shared_bytes = 0

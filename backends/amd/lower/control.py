@@ -131,10 +131,3 @@ def lower_check(lw: Lowering, op: Op) -> None:
     real = inside(lw, layout, condition.tile.shape)
     with lw.body.each(len(layout.items)):
         lw.body.line(f"if ({real} && !{lw.name(condition)}.get(i)) fail(status, {number});")
-
-
-def lower_print(lw: Lowering, op: Op) -> None:
-    """There is no host to print to while a kernel runs."""
-    raise lw.unsupported(
-        op, "ww.print is not available on this target", "run it with target='reference', or store the value"
-    )

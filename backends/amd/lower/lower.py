@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.assign import TIED, assign_layouts
-from warpwave.backends.amd.lower import control, elementwise, memory, mma, reduce, shared
+from warpwave.backends.amd.lower import control, elementwise, memory, mma, printing, reduce, shared
 from warpwave.backends.amd.lower.alignment import definitions
 from warpwave.backends.amd.lower.context import Lowering
 from warpwave.backends.amd.lower.pipeline import DIRECT
@@ -16,7 +16,7 @@ from warpwave.backends.amd.lower.writer import ctype
 from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import ResourceError
-from warpwave.tiles.ir import Kernel, Op, clone
+from warpwave.tiles.ir import Kernel, Op, clone, walk
 from warpwave.tiles.types import TensorType
 
 MAX_GRID_RANK = 4
@@ -53,7 +53,7 @@ LOWER: dict[str, Lower] = {
     "while": control.lower_while,
     "barrier": control.lower_barrier,
     "check": control.lower_check,
-    "print": control.lower_print,
+    "print": printing.lower_print,
 }
 
 
@@ -100,6 +100,7 @@ class Lowered:
     plan: Plan
     shared_bytes: int
     checks: tuple[Op, ...]
+    prints: tuple[Op, ...]
 
 
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
@@ -120,7 +121,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if shared_bytes > target.lds_bytes:
         raise _too_much_shared(lw, shared_bytes)
     text, located = (_text(lw, shared_bytes, body) for body in (lw.body.text(), lw.body.located_text()))
-    return Lowered(text, located, plan, shared_bytes, tuple(lw.checks))
+    return Lowered(text, located, plan, shared_bytes, tuple(lw.checks), tuple(lw.prints))
 
 
 def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
@@ -181,5 +182,7 @@ def _parameters(kernel: Kernel) -> tuple[list[str], list[str]]:
         gathered.append(f"  const tensor<{kind}, {value.type.rank}> {name}_ = {{{members}}};")
     parameters += [f"const int grid_size{a}" for a in range(MAX_GRID_RANK)]
     parameters += ["const int order_chunk", "const int order_window", "int *status"]
+    if any(op.name == "print" for op in walk(kernel.body)):
+        parameters.append("u64 *prints")
     gathered.append(f"  const int grid_sizes[] = {{{', '.join(f'grid_size{a}' for a in range(MAX_GRID_RANK))}}};")
     return parameters, gathered

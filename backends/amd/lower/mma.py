@@ -229,7 +229,7 @@ def _mask_depth(lw: Lowering, operand: _Operand, kind: str) -> None:
     """Items beyond the depth of the product count as 0: what lies there may be anything."""
     order = operand.order
     if max(order.flat) + order.lane_reach < operand.depth:
-        return
+        return None
     unit = max(1, 4 // operand.dtype.nbytes)
     if unit > 1 and _run(order, operand.dtype) % unit == 0 and operand.depth % unit == 0:
         return _mask_words(lw, operand, kind, unit)
