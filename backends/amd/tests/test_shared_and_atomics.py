@@ -11,6 +11,7 @@ from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, p
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f16, f32, i32
 from warpwave.tiles.errors import CheckFailed, ResourceError, TileError, UnsupportedError
+from warpwave.tiles.reference import execute
 from warpwave.tiles.types import TileType
 
 
@@ -127,3 +128,23 @@ def test_carrying_a_shared_tile_works_or_is_an_error_at_the_loop():
         agree(captured(carrying, arguments), arguments)
     except TileError as error:
         assert error.loc.line == carrying.__code__.co_firstlineno + 2
+
+
+def talking(x, n):
+    i, j = ww.grid(2, x.shape[0])
+    row = ww.load(x, (j, 0), TileType(x.dtype, (6,)), axes=(1,))
+    for k in ww.range(n):
+        ww.print("row", k, row, row > 0)
+    if i == 1:
+        ww.print("tile", ww.load(x, (0, 0), TileType(x.dtype, (3, 2))))
+
+
+@pytest.mark.parametrize("dtype", [f32, bf16, i32], ids=str)
+def test_print_says_what_the_reference_says(dtype, capsys):
+    arguments = {"x": numbers(dtype, 3, 6), "n": 2}
+    kernel = captured(talking, arguments)
+    execute(kernel, arguments)
+    expected = capsys.readouterr().out
+    for target in BOTH:
+        launch(program(kernel, target, waves=2), arguments)
+        assert capsys.readouterr().out == expected
