@@ -193,8 +193,8 @@ HIP_API hipDrvGetErrorString(int code, const char** text) {
 /// The full reason for the latest failure in the process: a violation's report, or why a call was refused.
 WARPWAVE_API const char* warpwaveSimLastReport() { return last_report(); }
 
-/// Chooses chip, device count, libLLVM, checks to relax (',' between) and the interleaving seed. To be called before the
-/// first device is used.
+/// Chooses chip, device count, libLLVM, checks to relax (',' between) and the interleaving seed. To be called before
+/// the first device is used.
 HIP_API warpwaveSimConfigure(const char* target, int devices, const char* llvm, const char* relax, std::uint64_t seed) {
   return guarded([&] {
     const Chip* chip = find_chip(target ? target : "");

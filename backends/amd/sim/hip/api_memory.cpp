@@ -152,7 +152,9 @@ HIP_API hipPointerGetAttribute(void* out, int which, void* pointer) {
     require(a.type != kUnregistered, kInvalidValue, "not an allocation of this runtime");
     switch (which) {
       case 2: *static_cast<unsigned*>(out) = a.type; break;
-      case 3: *static_cast<std::uintptr_t*>(out) = a.device_address + (reinterpret_cast<std::uintptr_t>(pointer) - a.base); break;
+      case 3:
+        *static_cast<std::uintptr_t*>(out) = a.device_address + (reinterpret_cast<std::uintptr_t>(pointer) - a.base);
+        break;
       case 4: *static_cast<void**>(out) = a.type == kDevice ? nullptr : pointer; break;
       case 8: *static_cast<unsigned*>(out) = a.type == kManaged; break;
       case 9: *static_cast<int*>(out) = a.device; break;

@@ -35,7 +35,9 @@ HIP_API hipStreamCreate(void** out) { return make_stream(out, 0, 0); }
 
 HIP_API hipStreamCreateWithFlags(void** out, unsigned flags) { return make_stream(out, flags, 0); }
 
-HIP_API hipStreamCreateWithPriority(void** out, unsigned flags, int priority) { return make_stream(out, flags, priority); }
+HIP_API hipStreamCreateWithPriority(void** out, unsigned flags, int priority) {
+  return make_stream(out, flags, priority);
+}
 
 HIP_API hipStreamDestroy(void* stream) {
   return guarded([&] { destroy_stream(stream); });

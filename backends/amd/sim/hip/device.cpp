@@ -36,7 +36,8 @@ Settings from_environment() {
 
 // The simulated memory is the host's, so the smaller of the two is what can be had.
 std::size_t memory_bytes(const Chip& chip) {
-  const std::size_t host = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t host =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return std::min(chip.memory_bytes, host);
 }
 
@@ -47,55 +48,55 @@ struct Attribute {
 
 // hipDeviceAttribute_t numbers. What is not listed does not exist on the simulator: hipErrorInvalidValue.
 constexpr Attribute kAttributes[] = {
-    {2, [](const Chip&) { return 1; }},                                      // AsyncEngineCount
-    {3, [](const Chip&) { return 1; }},                                      // CanMapHostMemory
-    {4, [](const Chip&) { return 1; }},                                      // CanUseHostPointerForRegisteredMem
-    {5, [](const Chip& c) { return c.clock_khz; }},                          // ClockRate
-    {6, [](const Chip&) { return 0; }},                                      // ComputeMode
-    {8, [](const Chip&) { return 1; }},                                      // ConcurrentKernels
-    {10, [](const Chip&) { return 0; }},                                     // CooperativeLaunch
-    {11, [](const Chip&) { return 0; }},                                     // CooperativeMultiDeviceLaunch
-    {16, [](const Chip&) { return 0; }},                                     // Integrated
-    {17, [](const Chip&) { return 0; }},                                     // IsMultiGpuBoard
-    {18, [](const Chip&) { return 0; }},                                     // KernelExecTimeout
-    {19, [](const Chip&) { return 4 << 20; }},                               // L2CacheSize (one XCD)
-    {23, [](const Chip&) { return 9; }},                                     // ComputeCapabilityMajor
-    {24, [](const Chip&) { return 1; }},                                     // ManagedMemory
-    {25, [](const Chip&) { return 32; }},                                    // MaxBlocksPerMultiProcessor
-    {26, [](const Chip&) { return 1024; }},                                  // MaxBlockDimX
-    {27, [](const Chip&) { return 1024; }},                                  // MaxBlockDimY
-    {28, [](const Chip&) { return 1024; }},                                  // MaxBlockDimZ
-    {29, [](const Chip&) { return 0x7fffffff; }},                            // MaxGridDimX
-    {30, [](const Chip&) { return 65536; }},                                 // MaxGridDimY
-    {31, [](const Chip&) { return 65536; }},                                 // MaxGridDimZ
-    {56, [](const Chip&) { return 1024; }},                                  // MaxThreadsPerBlock
-    {57, [](const Chip&) { return 2048; }},                                  // MaxThreadsPerMultiProcessor
-    {59, [](const Chip& c) { return c.memory_bus_bits; }},                   // MemoryBusWidth
-    {60, [](const Chip& c) { return c.memory_clock_khz; }},                  // MemoryClockRate
-    {61, [](const Chip& c) { return c.target[4] == '4' ? 4 : 5; }},          // ComputeCapabilityMinor
-    {63, [](const Chip& c) { return c.compute_units; }},                     // MultiprocessorCount
-    {67, [](const Chip&) { return 0; }},                                     // PciBusId
-    {68, [](const Chip&) { return 0; }},                                     // PciDeviceId
-    {69, [](const Chip&) { return 0; }},                                     // PciDomainId
-    {71, [](const Chip&) { return 131072; }},                                // MaxRegistersPerBlock
-    {72, [](const Chip&) { return 131072; }},                                // MaxRegistersPerMultiprocessor
-    {73, [](const Chip&) { return 0; }},                                     // ReservedSharedMemPerBlock
-    {74, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},       // MaxSharedMemoryPerBlock
-    {75, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},       // SharedMemPerBlockOptin
-    {76, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},       // SharedMemPerMultiprocessor
-    {78, [](const Chip&) { return 0; }},                                     // StreamPrioritiesSupported
-    {85, [](const Chip&) { return 1; }},                                     // UnifiedAddressing
-    {87, [](const Chip&) { return 64; }},                                    // WarpSize
-    {88, [](const Chip&) { return 0; }},                                     // MemoryPoolsSupported
-    {89, [](const Chip&) { return 0; }},                                     // VirtualMemoryManagementSupported
-    {90, [](const Chip&) { return 1; }},                                     // HostRegisterSupported
-    {10002, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},    // MaxSharedMemoryPerMultiprocessor
-    {10011, [](const Chip&) { return 1; }},                                  // IsLargeBar
-    {10015, [](const Chip& c) { return c.compute_units; }},                  // PhysicalMultiProcessorCount
-    {10016, [](const Chip&) { return 1; }},                                  // FineGrainSupport
-    {10017, [](const Chip&) { return 100000; }},                             // WallClockRate: s_memrealtime, kHz
-    {10018, [](const Chip& c) { return c.xccs; }},                           // NumberOfXccs
-    {10019, [](const Chip&) { return 512; }},                                // MaxAvailableVgprsPerThread
+    {2, [](const Chip&) { return 1; }},                                    // AsyncEngineCount
+    {3, [](const Chip&) { return 1; }},                                    // CanMapHostMemory
+    {4, [](const Chip&) { return 1; }},                                    // CanUseHostPointerForRegisteredMem
+    {5, [](const Chip& c) { return c.clock_khz; }},                        // ClockRate
+    {6, [](const Chip&) { return 0; }},                                    // ComputeMode
+    {8, [](const Chip&) { return 1; }},                                    // ConcurrentKernels
+    {10, [](const Chip&) { return 0; }},                                   // CooperativeLaunch
+    {11, [](const Chip&) { return 0; }},                                   // CooperativeMultiDeviceLaunch
+    {16, [](const Chip&) { return 0; }},                                   // Integrated
+    {17, [](const Chip&) { return 0; }},                                   // IsMultiGpuBoard
+    {18, [](const Chip&) { return 0; }},                                   // KernelExecTimeout
+    {19, [](const Chip&) { return 4 << 20; }},                             // L2CacheSize (one XCD)
+    {23, [](const Chip&) { return 9; }},                                   // ComputeCapabilityMajor
+    {24, [](const Chip&) { return 1; }},                                   // ManagedMemory
+    {25, [](const Chip&) { return 32; }},                                  // MaxBlocksPerMultiProcessor
+    {26, [](const Chip&) { return 1024; }},                                // MaxBlockDimX
+    {27, [](const Chip&) { return 1024; }},                                // MaxBlockDimY
+    {28, [](const Chip&) { return 1024; }},                                // MaxBlockDimZ
+    {29, [](const Chip&) { return 0x7fffffff; }},                          // MaxGridDimX
+    {30, [](const Chip&) { return 65536; }},                               // MaxGridDimY
+    {31, [](const Chip&) { return 65536; }},                               // MaxGridDimZ
+    {56, [](const Chip&) { return 1024; }},                                // MaxThreadsPerBlock
+    {57, [](const Chip&) { return 2048; }},                                // MaxThreadsPerMultiProcessor
+    {59, [](const Chip& c) { return c.memory_bus_bits; }},                 // MemoryBusWidth
+    {60, [](const Chip& c) { return c.memory_clock_khz; }},                // MemoryClockRate
+    {61, [](const Chip& c) { return c.target[4] == '4' ? 4 : 5; }},        // ComputeCapabilityMinor
+    {63, [](const Chip& c) { return c.compute_units; }},                   // MultiprocessorCount
+    {67, [](const Chip&) { return 0; }},                                   // PciBusId
+    {68, [](const Chip&) { return 0; }},                                   // PciDeviceId
+    {69, [](const Chip&) { return 0; }},                                   // PciDomainId
+    {71, [](const Chip&) { return 131072; }},                              // MaxRegistersPerBlock
+    {72, [](const Chip&) { return 131072; }},                              // MaxRegistersPerMultiprocessor
+    {73, [](const Chip&) { return 0; }},                                   // ReservedSharedMemPerBlock
+    {74, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},     // MaxSharedMemoryPerBlock
+    {75, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},     // SharedMemPerBlockOptin
+    {76, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},     // SharedMemPerMultiprocessor
+    {78, [](const Chip&) { return 0; }},                                   // StreamPrioritiesSupported
+    {85, [](const Chip&) { return 1; }},                                   // UnifiedAddressing
+    {87, [](const Chip&) { return 64; }},                                  // WarpSize
+    {88, [](const Chip&) { return 0; }},                                   // MemoryPoolsSupported
+    {89, [](const Chip&) { return 0; }},                                   // VirtualMemoryManagementSupported
+    {90, [](const Chip&) { return 1; }},                                   // HostRegisterSupported
+    {10002, [](const Chip& c) { return static_cast<int>(c.lds_bytes); }},  // MaxSharedMemoryPerMultiprocessor
+    {10011, [](const Chip&) { return 1; }},                                // IsLargeBar
+    {10015, [](const Chip& c) { return c.compute_units; }},                // PhysicalMultiProcessorCount
+    {10016, [](const Chip&) { return 1; }},                                // FineGrainSupport
+    {10017, [](const Chip&) { return 100000; }},                           // WallClockRate: s_memrealtime, kHz
+    {10018, [](const Chip& c) { return c.xccs; }},                         // NumberOfXccs
+    {10019, [](const Chip&) { return 512; }},                              // MaxAvailableVgprsPerThread
 };
 
 }  // namespace
@@ -114,7 +115,8 @@ Settings& settings() {
 int current_device() { return current; }
 
 void check_device(int device) {
-  require(settings().chip != nullptr && settings().devices > 0, kNoDevice, "WARPWAVE_SIM_TARGET names no simulated chip");
+  require(settings().chip != nullptr && settings().devices > 0, kNoDevice,
+          "WARPWAVE_SIM_TARGET names no simulated chip");
   require(device >= 0 && device < settings().devices, kInvalidDevice, "no such device");
 }
 

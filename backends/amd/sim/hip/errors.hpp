@@ -21,7 +21,8 @@ inline void require(bool condition, Error code, const char* why) {
 }
 
 /// Stores a result where the caller asked for it.
-template <class T> void give(T* out, T value) {
+template <class T>
+void give(T* out, T value) {
   require(out != nullptr, kInvalidValue, "null output pointer");
   *out = value;
 }
@@ -37,7 +38,8 @@ Error last_error(bool clear);
 const char* last_report();
 void set_last_report(const std::string& text);
 
-template <class Body> Error guarded(Body&& body) {
+template <class Body>
+Error guarded(Body&& body) {
   try {
     body();
     return kSuccess;

@@ -59,7 +59,8 @@ Devices& devices() {
   return *all;
 }
 
-template <class Body> void on_devices(const Allocation& a, Body&& body) {
+template <class Body>
+void on_devices(const Allocation& a, Body&& body) {
   const int first = a.type == kDevice ? a.device : 0;
   const int last = a.type == kDevice ? a.device : settings().devices - 1;
   for (int i = first; i <= last; ++i) {
@@ -87,7 +88,8 @@ Place place(GlobalMemory& memory, const void* pointer, std::size_t size) {
   Region* region = memory.slot(address);
   if (!region) {
     require(address != 0, kInvalidValue, "null pointer");
-    require(address < kFirstAddress || address >= kLastAddress, kInvalidValue, "a device address that is not allocated");
+    require(address < kFirstAddress || address >= kLastAddress, kInvalidValue,
+            "a device address that is not allocated");
     return {};
   }
   if (!memory.find(address, size))
@@ -95,7 +97,9 @@ Place place(GlobalMemory& memory, const void* pointer, std::size_t size) {
   return {region, address - region->base};
 }
 
-bool get_bit(const Region& r, std::uint64_t byte) { return !r.uninit.empty() && (r.uninit[byte / 64] >> byte % 64 & 1); }
+bool get_bit(const Region& r, std::uint64_t byte) {
+  return !r.uninit.empty() && (r.uninit[byte / 64] >> byte % 64 & 1);
+}
 
 void set_bit(Region& r, std::uint64_t byte, bool undefined) {
   if (r.uninit.empty()) return;

@@ -32,9 +32,11 @@ Module* load_bytes(std::vector<std::uint8_t> data) {
     throw HipError(kInvalidImage, error.what());
   }
   if (module->object.target != settings().chip->target)
-    throw HipError(kNoBinaryForGpu, "code object for " + module->object.target + " on a simulated " + settings().chip->target);
+    throw HipError(kNoBinaryForGpu,
+                   "code object for " + module->object.target + " on a simulated " + settings().chip->target);
   try {
-    module->program = object::make_program(module->object, {settings().llvm, object::folder_of(reinterpret_cast<const void*>(&modules), "../../sysdeps")});
+    module->program = object::make_program(
+        module->object, {settings().llvm, object::folder_of(reinterpret_cast<const void*>(&modules), "../../sysdeps")});
   } catch (const std::exception& error) {
     throw HipError(kInvalidImage, error.what());
   }
@@ -55,7 +57,8 @@ void check_geometry(const object::Kernel& kernel, const Geometry& g) {
           "a grid or block dimension is zero");
   if (threads > kernel.max_flat_workgroup_size)
     throw HipError(kInvalidConfiguration, std::to_string(threads) + " threads in a block; " + kernel.name +
-                                              " was compiled for at most " + std::to_string(kernel.max_flat_workgroup_size));
+                                              " was compiled for at most " +
+                                              std::to_string(kernel.max_flat_workgroup_size));
   const std::size_t lds = std::size_t{kernel.descriptor.group_segment} + g.dynamic_lds;
   if (lds > settings().chip->lds_bytes)
     throw HipError(kLaunchOutOfResources, std::to_string(lds) + " bytes of LDS; the compute unit has " +
@@ -202,7 +205,8 @@ int function_attribute(const Function& function, int which) {
     case 2: return 0;  // constant memory
     case 3: return static_cast<int>(k.descriptor.private_segment);
     case 4: return static_cast<int>(k.vgpr_count);
-    case 5: case 6: return function.module->object.target == "gfx942" ? 94 : 95;
+    case 5:
+    case 6: return function.module->object.target == "gfx942" ? 94 : 95;
     case 7: return 0;
     case 8: return static_cast<int>(settings().chip->lds_bytes - k.descriptor.group_segment);
     case 9: return 0;
@@ -238,7 +242,8 @@ void launch(Function& function, const Geometry& g, void* stream, void** paramete
   config.seed = settings().seed;
   config.relaxed = relaxed();
   const Program& program = *function.module->program;
-  enqueue(stream, [index = function.module->device, &program, config = std::move(config)] { run(index, program, config); });
+  enqueue(stream,
+          [index = function.module->device, &program, config = std::move(config)] { run(index, program, config); });
 }
 
 }  // namespace amdsim::hip

@@ -27,8 +27,9 @@ std::string processor(const std::string& id) {
 Bytes unbundle(Bytes data, std::string_view target) {
   if (elf::is_elf(data)) return data;
   if (starts_with(data, kCompressed))
-    throw ObjectError("compressed offload bundle: rebuild with --no-offload-compress, or extract the code object "
-                          "with clang-offload-bundler");
+    throw ObjectError(
+        "compressed offload bundle: rebuild with --no-offload-compress, or extract the code object "
+        "with clang-offload-bundler");
   if (!starts_with(data, kMagic)) throw ObjectError("neither an ELF code object nor a clang offload bundle");
   Reader in(data, "offload bundle", kMagic.size());
   Bytes found;

@@ -19,7 +19,7 @@ struct ObjectError : LoadError {
 using Bytes = std::span<const std::uint8_t>;
 
 class Reader {
-public:
+ public:
   Reader(Bytes data, std::string_view what, std::size_t at = 0) : data_(data), what_(what), at_(at) {}
 
   std::size_t position() const { return at_; }
@@ -31,13 +31,14 @@ public:
   Bytes bytes(std::size_t count) {
     if (at_ > data_.size() || count > data_.size() - at_)
       throw ObjectError(std::string(what_) + " is truncated: " + std::to_string(count) + " bytes wanted at offset " +
-                              std::to_string(at_) + " of " + std::to_string(data_.size()));
+                        std::to_string(at_) + " of " + std::to_string(data_.size()));
     const Bytes part = data_.subspan(at_, count);
     at_ += count;
     return part;
   }
 
-  template <class T> T get() {
+  template <class T>
+  T get() {
     T value;
     std::memcpy(&value, bytes(sizeof(T)).data(), sizeof(T));
     return value;
@@ -47,7 +48,8 @@ public:
   std::uint32_t u32() { return get<std::uint32_t>(); }
   std::uint64_t u64() { return get<std::uint64_t>(); }
 
-  template <class T> T big_endian() {
+  template <class T>
+  T big_endian() {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < sizeof(T); ++i) value = value << 8 | u8();
     return static_cast<T>(value);
@@ -86,7 +88,7 @@ public:
     throw ObjectError(std::string(what_) + ": LEB128 number of more than 64 bits");
   }
 
-private:
+ private:
   Bytes data_;
   std::string_view what_;
   std::size_t at_;

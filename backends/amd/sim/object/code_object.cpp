@@ -33,13 +33,13 @@ void identify(CodeObject& object, const std::string& metadata_target) {
   if (file.machine != kMachineAmdgpu || file.os_abi != kOsAbiHsa) throw ObjectError("not an AMDGPU HSA code object");
   if (file.abi_version < 2 || file.abi_version > 4)
     throw ObjectError("code object with ELF ABI version " + std::to_string(file.abi_version) +
-                          "; versions 4 to 6 (ABI 2 to 4) are read");
+                      "; versions 4 to 6 (ABI 2 to 4) are read");
   if (file.type != 3) throw ObjectError("a relocatable object: link it first (ld.lld -shared)");
   object.version = file.abi_version + 2u;
   object.target = processor(file.flags);
   if (object.target.empty())
     throw ObjectError("code object for " + (metadata_target.empty() ? "another processor" : metadata_target) +
-                          "; gfx942 and gfx950 are simulated");
+                      "; gfx942 and gfx950 are simulated");
   object.target_id = object.target + feature("sramecc", file.flags >> 10 & 3) + feature("xnack", file.flags >> 8 & 3);
 }
 
@@ -76,7 +76,7 @@ void describe(Kernel& kernel, const msgpack::Value& described) {
   kernel.descriptor.kernarg_size = number(described[".kernarg_segment_size"], kernel.descriptor.kernarg_size);
   kernel.descriptor.group_segment = number(described[".group_segment_fixed_size"], kernel.descriptor.group_segment);
   kernel.descriptor.private_segment =
-    number(described[".private_segment_fixed_size"], kernel.descriptor.private_segment);
+      number(described[".private_segment_fixed_size"], kernel.descriptor.private_segment);
   if (number(described[".wavefront_size"], 64) != 64) throw ObjectError("kernel " + kernel.name + " is not wave64");
 }
 
@@ -103,7 +103,8 @@ std::vector<Kernel> kernels(const elf::File& file, const msgpack::Value& meta) {
   return out;
 }
 
-template <class T> void store(std::vector<std::uint8_t>& image, std::uint64_t at, T value) {
+template <class T>
+void store(std::vector<std::uint8_t>& image, std::uint64_t at, T value) {
   if (at > image.size() || sizeof(T) > image.size() - at) throw ObjectError("relocation outside of the image");
   std::memcpy(image.data() + at, &value, sizeof(T));
 }
@@ -112,9 +113,11 @@ template <class T> void store(std::vector<std::uint8_t>& image, std::uint64_t at
 void relocate(std::vector<std::uint8_t>& image, const elf::Relocation& r, std::uint64_t base) {
   const std::uint64_t value = base + r.symbol_address + static_cast<std::uint64_t>(r.addend);
   switch (r.type) {
-    case 1: case 6: return store(image, r.address, static_cast<std::uint32_t>(value));
+    case 1:
+    case 6: return store(image, r.address, static_cast<std::uint32_t>(value));
     case 2: return store(image, r.address, static_cast<std::uint32_t>(value >> 32));
-    case 3: case 13: return store(image, r.address, value);
+    case 3:
+    case 13: return store(image, r.address, value);
     default: throw ObjectError("dynamic relocation of type " + std::to_string(r.type));
   }
 }
@@ -128,7 +131,7 @@ const Kernel* CodeObject::kernel(std::string_view name) const {
 
 const elf::Symbol* CodeObject::symbol(std::string_view name) const {
   auto found = std::find_if(file.symbols.begin(), file.symbols.end(),
-                              [&](const elf::Symbol& s) { return s.name == name && s.section != 0; });
+                            [&](const elf::Symbol& s) { return s.name == name && s.section != 0; });
   return found == file.symbols.end() ? nullptr : &*found;
 }
 
@@ -161,7 +164,8 @@ std::vector<std::uint8_t> load_image(const CodeObject& object, std::uint64_t bas
   if (object.image_size() > kLargest) throw ObjectError("code object whose image exceeds 4 GiB");
   std::vector<std::uint8_t> image(object.image_size());
   for (const elf::Section& s : object.file.sections)
-    if (s.allocated() && !s.bytes.empty()) std::copy(s.bytes.begin(), s.bytes.end(), image.begin() + static_cast<std::ptrdiff_t>(s.address));
+    if (s.allocated() && !s.bytes.empty())
+      std::copy(s.bytes.begin(), s.bytes.end(), image.begin() + static_cast<std::ptrdiff_t>(s.address));
   for (const elf::Relocation& r : object.file.relocations) relocate(image, r, base);
   return image;
 }

@@ -14,10 +14,10 @@ struct Descriptor {
   std::uint32_t group_segment = 0;    // static LDS bytes
   std::uint32_t private_segment = 0;  // scratch bytes per work-item
   std::uint32_t kernarg_size = 0;
-  std::int64_t entry_offset = 0;      // from the descriptor to the first instruction
+  std::int64_t entry_offset = 0;  // from the descriptor to the first instruction
   std::uint32_t rsrc3 = 0, rsrc1 = 0, rsrc2 = 0;
   std::uint16_t properties = 0;
-  std::uint16_t preload = 0;          // kernarg preload: [6:0] dwords, [15:7] first dword
+  std::uint16_t preload = 0;  // kernarg preload: [6:0] dwords, [15:7] first dword
 
   /// ArchVGPRs and AccVGPRs that a wave is given: one pool, granted in eights.
   unsigned vector_registers() const { return ((rsrc1 & 0x3f) + 1) * 8; }

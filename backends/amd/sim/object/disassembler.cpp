@@ -19,7 +19,8 @@ struct Api {
   void (*dispose)(void*);
 };
 
-template <class F> void resolve(void* library, const char* name, F& function) {
+template <class F>
+void resolve(void* library, const char* name, F& function) {
   function = reinterpret_cast<F>(dlsym(library, name));
   if (!function) throw ObjectError(std::string("libLLVM has no ") + name + kMend);
 }
@@ -123,8 +124,8 @@ std::vector<Instruction> Disassembler::run(Bytes code, std::uint64_t address) co
   char text[512];
   for (std::size_t at = 0; at < code.size(); at += out.back().size) {
     const Bytes rest = code.subspan(at);
-    const std::size_t size = state_->api.instruction(state_->context, const_cast<std::uint8_t*>(rest.data()), rest.size(),
-                                                         address + at, text, sizeof text);
+    const std::size_t size = state_->api.instruction(state_->context, const_cast<std::uint8_t*>(rest.data()),
+                                                     rest.size(), address + at, text, sizeof text);
     if (size == 0) out.push_back(raw_word(rest, address + at));
     else out.push_back({address + at, static_cast<std::uint32_t>(size), without_literal_marks(trimmed(text))});
   }

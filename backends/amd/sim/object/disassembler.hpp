@@ -25,14 +25,14 @@ struct Instruction {
 };
 
 class Disassembler {
-public:
+ public:
   Disassembler(const LlvmLibrary& library, const std::string& processor);
   ~Disassembler();
   Disassembler(Disassembler&&) noexcept;
 
   std::vector<Instruction> run(Bytes code, std::uint64_t address) const;
 
-private:
+ private:
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -123,7 +123,12 @@ const Section* File::section(std::string_view name) const {
   return nullptr;
 }
 
-bool is_elf(Bytes data) { return data.size() >= 64 && std::memcmp(data.data(), "\x7f" "ELF", 4) == 0; }
+bool is_elf(Bytes data) {
+  return data.size() >= 64 && std::memcmp(data.data(),
+                                          "\x7f"
+                                          "ELF",
+                                          4) == 0;
+}
 
 std::size_t extent(Bytes data) {
   File unused;
@@ -145,7 +150,8 @@ File read(Bytes data) {
   const Header head = header(data, file);
   const std::vector<std::uint32_t> names = sections(data, head, file);
   if (head.section_names >= file.sections.size()) throw ObjectError("ELF file without section names");
-  for (std::size_t i = 0; i < names.size(); ++i) file.sections[i].name = string_at(file.sections[head.section_names], names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    file.sections[i].name = string_at(file.sections[head.section_names], names[i]);
   const std::uint32_t wanted = file.section(".symtab") ? kSymtab : kDynsym;  // a stripped object keeps .dynsym
   for (const Section& s : file.sections) {
     if (s.type == wanted) file.symbols = symbols(file, s);

@@ -8,8 +8,8 @@ namespace {
 // DW_LNCT_* content types and DW_FORM_* forms that appear in line tables
 constexpr std::uint64_t kPath = 1, kDirectory = 2;
 constexpr std::uint64_t kFormBlock = 0x09, kFormData1 = 0x0b, kFormData2 = 0x05, kFormData4 = 0x06, kFormData8 = 0x07,
-            kFormData16 = 0x1e, kFormUdata = 0x0f, kFormString = 0x08, kFormLineStrp = 0x1f,
-            kFormStrp = 0x0e;
+                        kFormData16 = 0x1e, kFormUdata = 0x0f, kFormString = 0x08, kFormLineStrp = 0x1f,
+                        kFormStrp = 0x0e;
 
 struct Entry {
   std::string path;
@@ -26,7 +26,7 @@ struct Program {
 };
 
 class Unit {
-public:
+ public:
   Unit(const elf::File& file, Bytes data) : file_(file), in_(data, ".debug_line") {}
 
   void run(std::vector<SourceLine>& rows) {
@@ -34,7 +34,7 @@ public:
     while (!in_.done()) step(rows);
   }
 
-private:
+ private:
   struct State {
     std::uint64_t address = 0, file = 1;
     std::uint32_t line = 1, column = 0;
@@ -112,7 +112,9 @@ private:
       case kFormUdata: return in_.uleb();
       case kFormData1: return in_.u8();
       case kFormData2: return in_.u16();
-      case kFormData4: case kFormLineStrp: case kFormStrp: return in_.u32();
+      case kFormData4:
+      case kFormLineStrp:
+      case kFormStrp: return in_.u32();
       case kFormData8: return in_.u64();
       case kFormData16: in_.bytes(16); return 0;
       case kFormString: in_.c_string(); return 0;
@@ -150,16 +152,16 @@ private:
 
   void standard(std::uint8_t opcode, std::vector<SourceLine>& rows) {
     switch (opcode) {
-      case 1: emit(rows, false); break;                                           // copy
-      case 2: state_.address += in_.uleb() * program_.min_length; break;          // advance_pc
-      case 3: state_.line += static_cast<std::int32_t>(in_.sleb()); break;        // advance_line
-      case 4: state_.file = in_.uleb(); break;                                    // set_file
-      case 5: state_.column = static_cast<std::uint32_t>(in_.uleb()); break;      // set_column
-      case 8:                                                                     // const_add_pc
+      case 1: emit(rows, false); break;                                       // copy
+      case 2: state_.address += in_.uleb() * program_.min_length; break;      // advance_pc
+      case 3: state_.line += static_cast<std::int32_t>(in_.sleb()); break;    // advance_line
+      case 4: state_.file = in_.uleb(); break;                                // set_file
+      case 5: state_.column = static_cast<std::uint32_t>(in_.uleb()); break;  // set_column
+      case 8:                                                                 // const_add_pc
         state_.address += (255u - program_.opcode_base) / program_.line_range * program_.min_length;
         break;
-      case 9: state_.address += in_.u16(); break;                                 // fixed_advance_pc
-      default:  // is_stmt, basic_block, prologue marks, isa: no effect on rows
+      case 9: state_.address += in_.u16(); break;  // fixed_advance_pc
+      default:                                     // is_stmt, basic_block, prologue marks, isa: no effect on rows
         for (unsigned i = 0; i < program_.lengths.at(opcode - 1u); ++i) in_.uleb();
     }
   }
@@ -203,7 +205,7 @@ std::vector<SourceLine> source_lines(const elf::File& file) {
 
 const SourceLine* line_at(const std::vector<SourceLine>& lines, std::uint64_t address) {
   auto after = std::upper_bound(lines.begin(), lines.end(), address,
-                                  [](std::uint64_t at, const SourceLine& row) { return at < row.address; });
+                                [](std::uint64_t at, const SourceLine& row) { return at < row.address; });
   if (after == lines.begin() || std::prev(after)->end) return nullptr;
   return &*std::prev(after);
 }

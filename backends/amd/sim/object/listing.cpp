@@ -94,17 +94,18 @@ void write_kernel(std::ostream& out, const Kernel& kernel) {
 void write_metadata(std::ostream& out, const Kernel& kernel) {
   out << "  - .agpr_count: " << kernel.agpr_count << "\n    .args:\n";
   for (const Argument& a : kernel.arguments) {
-    out << "      - .offset: " << a.offset << "\n        .size: " << a.size << "\n        .value_kind: " << a.kind << '\n';
+    out << "      - .offset: " << a.offset << "\n        .size: " << a.size << "\n        .value_kind: " << a.kind
+        << '\n';
     if (is_label(a.name)) out << "        .name: " << a.name << '\n';
   }
   out << "    .group_segment_fixed_size: " << kernel.descriptor.group_segment
-    << "\n    .kernarg_segment_align: " << kernel.kernarg_align
-    << "\n    .kernarg_segment_size: " << kernel.descriptor.kernarg_size
-    << "\n    .max_flat_workgroup_size: " << kernel.max_flat_workgroup_size << "\n    .name: " << kernel.name
-    << "\n    .private_segment_fixed_size: " << kernel.descriptor.private_segment
-    << "\n    .sgpr_count: " << kernel.sgpr_count << "\n    .sgpr_spill_count: " << kernel.sgpr_spills
-    << "\n    .symbol: " << kernel.name << ".kd\n    .vgpr_count: " << kernel.vgpr_count
-    << "\n    .vgpr_spill_count: " << kernel.vgpr_spills << "\n    .wavefront_size: 64\n";
+      << "\n    .kernarg_segment_align: " << kernel.kernarg_align
+      << "\n    .kernarg_segment_size: " << kernel.descriptor.kernarg_size
+      << "\n    .max_flat_workgroup_size: " << kernel.max_flat_workgroup_size << "\n    .name: " << kernel.name
+      << "\n    .private_segment_fixed_size: " << kernel.descriptor.private_segment
+      << "\n    .sgpr_count: " << kernel.sgpr_count << "\n    .sgpr_spill_count: " << kernel.sgpr_spills
+      << "\n    .symbol: " << kernel.name << ".kd\n    .vgpr_count: " << kernel.vgpr_count
+      << "\n    .vgpr_spill_count: " << kernel.vgpr_spills << "\n    .wavefront_size: 64\n";
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ std::string assembly(const CodeObject& object, const std::vector<Line>& lines, s
   std::ostringstream out;
   Locations locations(object.lines);
   out << "\t.amdgcn_target \"amdgcn-amd-amdhsa--" << object.target_id << "\"\n\t.amdhsa_code_object_version "
-    << object.version << "\n\t.text\n";
+      << object.version << "\n\t.text\n";
   for (const Line& line : lines) {
     if (!line.label.empty()) out << line.label << ":\n";
     locations.write(out, line.address);
@@ -134,7 +135,7 @@ std::string assembly(const CodeObject& object, const std::vector<Line>& lines, s
   out << "\t.amdgpu_metadata\n---\namdhsa.kernels:\n";
   for (const Kernel& kernel : object.kernels) write_metadata(out, kernel);
   out << "amdhsa.target: amdgcn-amd-amdhsa--" << object.target_id << "\namdhsa.version:\n  - 1\n  - "
-    << object.version - 4 << "\n...\n\t.end_amdgpu_metadata\n";
+      << object.version - 4 << "\n...\n\t.end_amdgpu_metadata\n";
   return out.str();
 }
 

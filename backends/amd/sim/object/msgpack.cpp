@@ -31,9 +31,12 @@ Value tagged(Reader& in, std::uint8_t tag, int depth) {
     case 0xc0: return {};
     case 0xc2: return {false};
     case 0xc3: return {true};
-    case 0xc4: case 0xd9: return {in.text(in.u8())};
-    case 0xc5: case 0xda: return {in.text(in.big_endian<std::uint16_t>())};
-    case 0xc6: case 0xdb: return {in.text(in.big_endian<std::uint32_t>())};
+    case 0xc4:
+    case 0xd9: return {in.text(in.u8())};
+    case 0xc5:
+    case 0xda: return {in.text(in.big_endian<std::uint16_t>())};
+    case 0xc6:
+    case 0xdb: return {in.text(in.big_endian<std::uint32_t>())};
     case 0xca: return {static_cast<double>(std::bit_cast<float>(in.big_endian<std::uint32_t>()))};
     case 0xcb: return {std::bit_cast<double>(in.big_endian<std::uint64_t>())};
     case 0xcc: return integer(in.u8());
