@@ -149,9 +149,10 @@ void bind_scalars(py::module_& module) {
 }
 
 void bind_arith(py::module_& module) {
-  bind_mfma(module);
-  bind_formats(module);
-  bind_scalars(module);
+  py::module_ arith = module.def_submodule("arith", "Arithmetic functions, for their tests.");
+  bind_mfma(arith);
+  bind_formats(arith);
+  bind_scalars(arith);
 }
 
 }  // namespace amdsim::arith
