@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -55,13 +55,15 @@ class Program:
         relax: Iterable[str] = (),
         max_instructions: int = 0,
         trace: tuple[int, int] | None = None,
+        accumulate: Literal["cdna3", "sequential-rne"] = "cdna3",
     ) -> Report:
         """Run `kernel` over `grid` workgroups of `block` work-items.
 
         An array argument is a device buffer, written in place; a NumPy scalar, or the bytes of a struct, is
         passed by value; an int takes the width that the kernel's metadata states, else 64 bits. `relax` names
         checks to switch off. The same seed gives the same interleaving. `trace` is (linear workgroup, wave):
-        the report then holds what that wave did.
+        the report then holds what that wave did. `accumulate` is the rule by which matrix instructions add
+        products: the hardware's, or one fused multiply-add per k as other emulators have it.
         """
         info = self.info.get(kernel)
         size = _dim3(grid), _dim3(block)
@@ -79,6 +81,7 @@ class Program:
             list(relax),
             max_instructions,
             trace or (-1, 0),
+            accumulate,
         )
         return from_raw(raw, *size)
 

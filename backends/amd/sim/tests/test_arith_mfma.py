@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from warpwave.backends.amd import sim
 from warpwave.backends.amd.sim._sim import arith
 
 from . import mma_model
@@ -239,3 +240,53 @@ def test_i8_sums_wrap_or_saturate(saturate):
     exact = a.astype(np.int64) @ b.astype(np.int64) + c
     bounded = np.clip(exact, -(2**31), 2**31 - 1) if saturate else exact.astype(np.int32)
     assert (arith.multiply_accumulate_i8(a, b, c, saturate) == bounded).all()
+
+
+MFMA_KERNEL = """\
+\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+\t.text
+\t.globl tile
+\t.p2align 8
+\t.type tile,@function
+tile:
+\ts_load_dwordx4 s[4:7], s[0:1], 0x0
+\tv_lshlrev_b32_e32 v1, 3, v0
+\tv_lshlrev_b32_e32 v8, 4, v0
+\ts_waitcnt lgkmcnt(0)
+\tglobal_load_dwordx2 v[2:3], v1, s[4:5]
+\ts_waitcnt vmcnt(0)
+\tv_mfma_f32_16x16x16_bf16 v[4:7], v[2:3], v[2:3], 0
+\ts_nop 15
+\tglobal_store_dwordx4 v8, v[4:7], s[6:7]
+\ts_endpgm
+\t.size tile, .-tile
+\t.section .rodata,"a",@progbits
+\t.p2align 6
+\t.amdhsa_kernel tile
+\t\t.amdhsa_kernarg_size 16
+\t\t.amdhsa_user_sgpr_count 2
+\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
+\t\t.amdhsa_next_free_vgpr 12
+\t\t.amdhsa_next_free_sgpr 16
+\t\t.amdhsa_accum_offset 12
+\t.end_amdhsa_kernel
+"""
+
+
+@pytest.mark.parametrize("rule", ["cdna3", "sequential-rne"])
+def test_a_launch_names_the_accumulate_rule(rule):
+    codes = np.random.default_rng(9).integers(0x3C00, 0x4200, (64, 4)).astype(np.uint16)
+    out = np.zeros((64, 4), np.uint32)
+    program = sim.load(MFMA_KERNEL, target="gfx942")
+    program.launch("tile", grid=(1, 1, 1), block=(64, 1, 1), args=[codes, out], accumulate=rule)
+    a = np.swapaxes(codes.reshape(4, 16, 4), 0, 1).reshape(16, 16)  # lane = row + 16 * (k // 4)
+    want = arith.multiply_accumulate("bf16", "bf16", a, a.T, np.zeros((16, 16), np.uint32), rule=rule)
+    lane, item = np.indices((64, 4))
+    assert (out == want[4 * (lane // 16) + item, lane % 16]).all()
+
+
+def test_an_unknown_accumulate_rule_is_refused():
+    program = sim.load(MFMA_KERNEL, target="gfx942")
+    data = np.zeros((64, 4), np.uint16)
+    with pytest.raises(ValueError, match="accumulate is 'cdna3' or 'sequential-rne'"):
+        program.launch("tile", (1, 1, 1), (64, 1, 1), [data, np.zeros((64, 4), np.uint32)], accumulate="exact")
