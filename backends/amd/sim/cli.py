@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return _usage(error)
     for path, array in outputs:
         np.save(path, array)
-    _show(report, args)
+    _show(report, args, several=len(program.kernels) > 1)
     return OK
 
 
@@ -111,7 +111,7 @@ def _output(text: str, arguments: list[Argument]) -> tuple[Path, np.ndarray]:
     raise ValueError(f"--out {text}: no buffer is named {name!r}; buffers: {names}")
 
 
-def _show(report: Report, args: argparse.Namespace) -> None:
+def _show(report: Report, args: argparse.Namespace, *, several: bool) -> None:
     if args.json:
         print(json.dumps(report.to_dict(), indent=1))
         return
@@ -119,7 +119,7 @@ def _show(report: Report, args: argparse.Namespace) -> None:
     if args.trace:
         console.print(report.trace_table())
     if args.listing:
-        console.print(report.listing())
+        console.print(report.listing(executed_only=several))  # not the code of the file's other kernels
     console.print(report.table())
 
 

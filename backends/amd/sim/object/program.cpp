@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <atomic>
+#include <cstdio>
 
 #include "../core/memory.hpp"
 
@@ -25,11 +26,23 @@ bool has_variables(const CodeObject& object) {
   return false;
 }
 
+/// Assembly text would hold such a word as data, and data in code is passed over.
+void require_instructions(const std::vector<Line>& lines, const std::string& target) {
+  for (const Line& line : lines) {
+    if (!line.text.starts_with(".long")) continue;
+    char place[32];
+    std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(line.address));
+    throw ObjectError("the code at address " + std::string(place) + " (" + line.text + ") is no instruction of " + target);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Program> make_program(const CodeObject& object, const LlvmLibrary& library) {
   const u64 base = next_base();
-  auto program = Program::from_text(assembly(object, disassemble(object, library), base), object.target);
+  const std::vector<Line> lines = disassemble(object, library);
+  require_instructions(lines, object.target);
+  auto program = Program::from_text(assembly(object, lines, base), object.target);
   DataSection image;
   image.name = "code object";
   image.bytes = load_image(object, base);

@@ -514,6 +514,26 @@ print(out[0], out[63])
     assert run_python(code).split("\n") == ["2 gfx942:sramecc+:xnack-", "0 1", "2 1"]
 
 
+def test_checks_can_be_relaxed_by_name(tmp_path, image):
+    (tmp_path / "k.hsaco").write_bytes(image)
+    code = f"""
+import ctypes
+from warpwave.backends.amd import sim
+runtime = sim.hip_runtime("gfx950", relax=["uninit"])
+from hip import hip
+a, b = (hip.hipMalloc(256)[1] for _ in range(2))
+module = hip.hipModuleLoad({str(tmp_path / "k.hsaco")!r}.encode())[1]
+kernel = hip.hipModuleGetFunction(module, b"copy_words")[1]
+hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, (a, b))
+print(hip.hipDeviceSynchronize()[0].name)
+try:
+    sim.hip_runtime("gfx950", relax=["everything"])
+except sim.HipRuntimeError as error:
+    print(error)
+"""
+    assert run_python(code).split("\n") == ["hipSuccess", "hipErrorUnknown: unknown check 'everything'"]
+
+
 def test_program_that_knows_nothing_of_the_simulator():
     """ROCM_PATH alone turns a plain hip-python program into a simulated one."""
     from warpwave.backends.amd.sim._hip_runtime import FOLDER

@@ -248,6 +248,15 @@ def test_object_for_another_target_is_refused(tmp_path):
         sim.load(Path(shutil.which("true") or sys.executable).read_bytes())
 
 
+def test_bytes_that_are_no_instruction_are_refused():
+    code = objects()["gfx950"]
+    text = section(_compile.assemble(_compile.hip(SMALL, "gfx950"), "gfx950"), b".text")
+    damaged = code.replace(text[:8], b"\xff" * 8)
+    assert ".long 0xffffffff" in sim.disassemble(damaged)
+    with pytest.raises(sim.LoadError, match=r"address 0x\w+ \(.long 0xffffffff\) is no instruction of gfx950"):
+        sim.load(damaged)
+
+
 def test_truncated_objects_are_refused():
     code = objects()["gfx950"]
     for size in range(5, len(code), 61):
