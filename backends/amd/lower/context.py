@@ -247,6 +247,18 @@ class SharedTile:
         return f"({linear} ^ ({' ^ '.join(terms)}))" if terms else linear
 
 
+def both(*conditions: str) -> str:
+    """C condition that all hold."""
+    return " && ".join(c for c in conditions if c != "true") or "true"
+
+
+def declare_place(lw: Lowering, layout: Layout, item: str) -> tuple[str, ...]:
+    """Declare `row` and `col` of an item of a tile, `col` of a vector's, in the loop over items."""
+    at, names = lw.coordinates(layout), ("row", "col")[-layout.rank :]
+    lw.body.line("const int " + ", ".join(f"{n} = {at.at(axis, item)}" for axis, n in enumerate(names)) + ";")
+    return names
+
+
 def vector_width(dtype: DType, layout: Layout) -> int:
     """Items of one hardware vector: bools are masks and have none."""
     return 1 if dtype.name == "bool" or len(layout.items) % layout.width else layout.width

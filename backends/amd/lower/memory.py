@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warpwave.backends.amd.layout import Layout
 from warpwave.backends.amd.lower.alignment import origin_divisor
-from warpwave.backends.amd.lower.context import Lowering, vector_width
+from warpwave.backends.amd.lower.context import Lowering, both, declare_place, vector_width
 from warpwave.backends.amd.lower.writer import ctype
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
@@ -60,11 +60,15 @@ def open_window(lw: Lowering, tensor: Value, coords: Sequence[Value], tile: Tile
         else:
             conditions.append(f"(u64)({text}) < (u64){name}.extents[{axis}]")
             terms.append(f"{text} * {name}.strides[{axis}]")
-    lw.body.line(f"const bool {own}_valid = {' && '.join(conditions) or 'true'};")
+    valid, element = "true", " + ".join(terms) or "0L"
+    if conditions:
+        valid = f"{own}_valid"
+        lw.body.line(f"const bool {valid} = {' && '.join(conditions)};")
+        element = f"{valid} ? {element} : 0L"
+    lw.body.line(f"const long {own}_element = {element};")
     dtype = tensor.tensor.dtype
-    lw.body.line(f"const long {own}_element = {own}_valid ? {' + '.join(terms) or '0L'} : 0L;")
     strides = tuple(_stride(lw, tensor, axis) for axis in axes)
-    names = f"{own}_element", f"{own}_valid", lw.wide(tensor)
+    names = f"{own}_element", valid, lw.wide(tensor)
     return Window(name, dtype, tuple(axes), tuple(origins), *names, strides, origin_divisor(lw, op, coords, tile))
 
 
@@ -99,25 +103,16 @@ def _is_run(layout: Layout, length: int) -> bool:
     return all(part % length == 0 for part in parts)
 
 
-def _condition(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> str:
-    """Whether an item is inside both the tensor and the tile."""
-    if not layout.rank:
-        return window.valid
-    at = lw.coordinates(layout)
+def _element(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> tuple[str, str]:
+    """Declare an item's place in the tile; whether that is inside both the tensor and the tile, and its address."""
+    places = declare_place(lw, layout, item)
     terms = [window.valid]
-    for axis, extent in enumerate(shape):
-        terms.append(window.inside(axis, at.at(axis, item)))
+    for axis, (place, extent) in enumerate(zip(places, shape, strict=True)):
+        terms.append(window.inside(axis, place))
         if layout.extent[axis] > extent:
-            terms.append(f"{at.at(axis, item)} < {extent}")
-    return " && ".join(terms)
-
-
-def _offset(lw: Lowering, window: Window, layout: Layout, item: str) -> str:
-    """Elements from the window's origin to an item."""
-    if not layout.rank:
-        return "0L"
-    at = lw.coordinates(layout)
-    return " + ".join(f"{at.at(axis, item)} * {window.stride(axis)}" for axis in range(layout.rank))
+            terms.append(f"{place} < {extent}")
+    offset = " + ".join(f"{place} * {window.stride(axis)}" for axis, place in enumerate(places))
+    return both(*terms), f"{window.tensor}.at({window.element} + {offset})"
 
 
 def lower_load(lw: Lowering, op: Op) -> None:
@@ -149,16 +144,14 @@ def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name
             _vector_loads(lw, window, layout, tile, name, fill, run)
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(count):
-        condition = _condition(lw, window, layout, tile.shape, "i")
-        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
+        condition, pointer = _element(lw, window, layout, tile.shape, "i")
         lw.body.line(f"{name}.set(i, load_if<{ctype(tile.dtype)}>({condition}, {pointer}, {fill}));")
 
 
 def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str, run: int) -> None:
     kind = ctype(tile.dtype)
     with lw.body.each(len(layout.items) // run):
-        condition = _condition(lw, window, layout, tile.shape, f"i * {run}")
-        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, f'i * {run}')})"
+        condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
         lw.body.line(f"const vec<{kind}, {run}> x = load_vector_if<{kind}, {run}>({condition}, {pointer}, {fill});")
         lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
 
@@ -181,16 +174,14 @@ def lower_store(lw: Lowering, op: Op) -> None:
     run = _wide_run(window, layout, tile)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
-            condition = _condition(lw, window, layout, tile.shape, f"i * {run}")
-            pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, f'i * {run}')})"
+            condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
             lw.body.line(f"vec<{ctype(tile.dtype)}, {run}> x;")
             lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
-            lw.body.line(f"if ({primary} && {condition}) store_vector({pointer}, x);")
+            lw.body.line(f"if ({both(primary, condition)}) store_vector({pointer}, x);")
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(len(layout.items)):
-        condition = _condition(lw, window, layout, tile.shape, "i")
-        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
-        lw.body.line(f"if ({primary} && {condition}) *{pointer} = {name}.get(i);")
+        condition, pointer = _element(lw, window, layout, tile.shape, "i")
+        lw.body.line(f"if ({both(primary, condition)}) *{pointer} = {name}.get(i);")
 
 
 def lower_atomic_add(lw: Lowering, op: Op) -> None:
@@ -204,9 +195,8 @@ def lower_atomic_add(lw: Lowering, op: Op) -> None:
         return
     layout = lw.layout(value)
     with lw.body.each(len(layout.items)):
-        condition = _condition(lw, window, layout, tile.shape, "i")
-        pointer = f"{window.tensor}.at({window.element} + {_offset(lw, window, layout, 'i')})"
-        lw.body.line(f"if ({lw.primary(layout)} && {condition}) atomic_add({pointer}, {lw.name(value)}.get(i));")
+        condition, pointer = _element(lw, window, layout, tile.shape, "i")
+        lw.body.line(f"if ({both(lw.primary(layout), condition)}) atomic_add({pointer}, {lw.name(value)}.get(i));")
 
 
 def lower_dim(lw: Lowering, op: Op) -> None:

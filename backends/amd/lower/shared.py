@@ -9,7 +9,7 @@ import numpy as np
 from warpwave.backends.amd.arch import WAVE, Mfma
 from warpwave.backends.amd.layout import Layout, blocked_layout
 from warpwave.backends.amd.lds import Read, solve
-from warpwave.backends.amd.lower.context import Lowering, SharedTile
+from warpwave.backends.amd.lower.context import Lowering, SharedTile, declare_place
 from warpwave.backends.amd.lower.convert import inside
 from warpwave.backends.amd.lower.memory import emit_load, open_window, run_length
 from warpwave.backends.amd.lower.writer import ctype
@@ -106,9 +106,8 @@ def _shared_run(shared: SharedTile, layout: Layout, tile: TileType) -> int:
 
 
 def _address(lw: Lowering, shared: SharedTile, layout: Layout, item: str) -> str:
-    at = lw.coordinates(layout)
-    row = at.at(0, item) if layout.rank == 2 else "0"
-    return shared.address(row, at.at(layout.rank - 1, item))
+    row, col = ("0", *declare_place(lw, layout, item))[-2:]
+    return shared.address(row, col)
 
 
 def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
@@ -183,7 +182,8 @@ def lower_shared_write(lw: Lowering, op: Op) -> None:
 def _scalar_writes(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
     conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
     with lw.body.each(len(layout.items)):
-        text = f"*({ctype(tile.dtype)} *)(lds + {_address(lw, shared, layout, 'i')}) = {name}.get(i);"
+        place = _address(lw, shared, layout, "i")
+        text = f"*({ctype(tile.dtype)} *)(lds + {place}) = {name}.get(i);"
         lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
 
 
