@@ -9,20 +9,14 @@ from warpwave.backends.amd.lower.convert import convert, inside
 from warpwave.tiles.ir import Block, Op, Value
 
 
-def declare_carried(lw: Lowering, targets: Sequence[Value], sources: Sequence[Value]) -> None:
-    """Declare variables for values that a region carries, holding their first values."""
-    for target, source in zip(targets, sources, strict=True):
+def declare_carried(lw: Lowering, op: Op, sources: Sequence[Value]) -> None:
+    """Declare variables for values that a loop carries, holding their first values."""
+    for target, source in zip(op.results, sources, strict=True):
         if target.tile.space != "register":
-            raise lw.unsupported(
-                _owner(lw), f"a loop that carries the shared tile {target.type}", "carry a register tile"
-            )
+            raise lw.unsupported(op, f"a loop that carries the shared tile {target.type}", "carry a register tile")
         start = _in_layout(lw, source, target)
         name = lw.declare(target)
         lw.body.line(f"{name} = {start};")
-
-
-def _owner(lw: Lowering) -> Op:
-    return next(op for op in lw.kernel.body.ops if op.regions)
 
 
 def _in_layout(lw: Lowering, source: Value, target: Value) -> str:
@@ -60,7 +54,7 @@ def lower_for(lw: Lowering, op: Op) -> None:
         if staged_loads(body):
             return lower_pipeline(lw, op)
     start, stop, step = (lw.name(v) for v in op.operands[:3])
-    declare_carried(lw, op.results, op.operands[3:])
+    declare_carried(lw, op, op.operands[3:])
     names = [lw.name(v) for v in op.results]
     for arg, name in zip(body.args[1:], names, strict=True):
         lw.names[arg] = name
@@ -96,7 +90,7 @@ def lower_if(lw: Lowering, op: Op) -> None:
 def lower_while(lw: Lowering, op: Op) -> None:
     """The first region decides, the second makes the next values."""
     before, after = op.regions
-    declare_carried(lw, op.results, op.operands)
+    declare_carried(lw, op, op.operands)
     names = [lw.name(v) for v in op.results]
     for region in (before, after):
         for arg, name in zip(region.args, names, strict=True):

@@ -103,7 +103,7 @@ def lower_pipeline(lw: Lowering, op: Op) -> None:
         + ("direct to LDS" if direct else "staged in registers")
     )
     start, stop, step = (lw.name(v) for v in op.operands[:3])
-    declare_carried(lw, op.results, op.operands[3:])
+    declare_carried(lw, op, op.operands[3:])
     names = [lw.name(v) for v in op.results]
     for arg, name in zip(body.args[1:], names, strict=True):
         lw.names[arg] = name
