@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.backends.amd.tests.harness import BOTH, agree_ops
-from warpwave.tiles.dtypes import DType, bf16, bool_, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32, i64
+from warpwave.backends.amd.tests.harness import agree_ops
+from warpwave.tiles.dtypes import DType, bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32, i64
 
 FLOATS = (f32, f16, bf16)
 FP8 = (fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz)
@@ -216,7 +216,9 @@ def test_bools():
     agree_ops(cases + casts, [a, b])
 
 
-@pytest.mark.parametrize("dtype", FP8, ids=str)
+@pytest.mark.parametrize(
+    "dtype", [FP8[0], FP8[3], *(pytest.param(d, marks=pytest.mark.sweep) for d in FP8[1:3])], ids=str
+)
 def test_fp8_comparisons(dtype):
     values = all_codes(dtype)[::7]
     a, b = pairs(values)
@@ -232,7 +234,3 @@ def test_bitcasts_keep_bits(one, other):
     agree_ops(
         [("there", lambda x: ww.bitcast(x, other)), ("back", lambda x: ww.bitcast(ww.bitcast(x, other), one))], [x]
     )
-
-
-assert BOTH
-assert bool_

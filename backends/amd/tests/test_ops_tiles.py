@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.backends.amd.tests.harness import agree, captured
+from warpwave.backends.amd.tests.harness import agree, captured, launch, program
 from warpwave.tiles.dtypes import ALL, DType, bf16, bool_, f16, f32, fp8e4m3, fp8e5m2fnuz, i8, i32, i64
 from warpwave.tiles.language.elementwise import broadcast_to
 from warpwave.tiles.types import TileType
 
 SHAPES = ((1, 1), (1, 37), (37, 1), (7, 5), (16, 64), (33, 66), (64, 48), (3, 300))
 VECTORS = (1, 13, 64, 200)
+
+
+def sweep(*values):
+    """A parameter for the long runs only."""
+    return pytest.param(*values, marks=pytest.mark.sweep)
 
 
 def numbers(dtype: DType, *shape: int, seed: int = 0) -> np.ndarray:
@@ -49,9 +54,7 @@ def rearranged(x, t, rows, cols, back, wide, parts, pairs, split, *, R, C):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize(
-    "dtype", [bf16, pytest.param(f32, marks=pytest.mark.sweep), pytest.param(i64, marks=pytest.mark.sweep)], ids=str
-)
+@pytest.mark.parametrize("dtype", [bf16, sweep(f32), sweep(i64)], ids=str)
 def test_rearrangements(dtype, shape):
     r, c = shape
     agree_rearranged(dtype, r, c)
@@ -108,11 +111,11 @@ def reduction_arguments(x):
     }
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shape"),
-    [(f32, (7, 5)), (f32, (1, 37)), (bf16, (20, 48)), (f16, (37, 1)), (i8, (16, 64)), (i32, (3, 200)), (i64, (9, 34)), (f32, (1, 1))],
-    ids=str,
-)  # fmt: skip
+REDUCED = [(f32, (7, 5)), (f32, (1, 37)), (f32, (1, 1)), (bf16, (20, 48)), (f16, (37, 1))]
+REDUCED += [(i8, (16, 64)), (i32, (3, 200)), (i64, (9, 34))]
+
+
+@pytest.mark.parametrize(("dtype", "shape"), REDUCED, ids=str)
 def test_reductions(dtype, shape):
     arguments = reduction_arguments(numbers(dtype, *shape))
     agree(captured(reduced, arguments, R=shape[0], C=shape[1]), arguments)
@@ -206,7 +209,10 @@ def moving_arguments(dtype, cols):
     }
 
 
-@pytest.mark.parametrize("dtype", [d for d in ALL if d != bool_], ids=str)
+USUAL = (f32, f16, fp8e4m3, i8, i64)
+
+
+@pytest.mark.parametrize("dtype", [*USUAL, *(sweep(d) for d in ALL if d not in (*USUAL, bool_))], ids=str)
 def test_loads_and_stores(dtype):
     arguments = moving_arguments(dtype, 80)
     kernel = captured(moved, arguments, R=4, C=16)
@@ -257,3 +263,15 @@ def test_strides_of_inputs_and_outputs(dtype, shared):
         out = views(np.zeros_like(x))[name if name != "repeated" else "plain"]
         arguments = {"x": view, "y": out}
         agree(captured(copied, arguments, R=16, C=48, shared=shared), arguments)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_offsets_beyond_32_bits(shared):
+    """Rows 2 GiB apart, in memory that is never touched between them."""
+    pitch = 2**31 + 64
+    memory = np.zeros(2 * pitch + 64, np.uint8)
+    x = np.ndarray((3, 64), np.int8, memory, 0, (pitch, 1))
+    x[...] = numbers(i8, 3, 64)
+    arguments = {"x": x, "y": blank(i8, 3, 64)}
+    built = program(captured(copied, arguments, R=2, C=64, shared=shared), "gfx950")
+    np.testing.assert_array_equal(launch(built, arguments)["y"], x)

@@ -60,9 +60,8 @@ def test_transpositions(dtype, size, ta, tb, spaces):
     check_product(dtype, dtype, *size, ta=ta, tb=tb, spaces=spaces, targets=targets)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "ta", "tb"), [(f16, False, True), (f16, True, False), (f32, False, True), (f32, True, True), (i8, False, True), (i8, True, False)]
-)  # fmt: skip
+@pytest.mark.parametrize(("ta", "tb"), [(False, True), (True, False)])
+@pytest.mark.parametrize("dtype", [f16, f32, i8], ids=str)
 def test_dtypes(dtype, ta, tb):
     check_product(dtype, dtype, 48, 64, 72, ta=ta, tb=tb)
 
