@@ -289,7 +289,9 @@ def known_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
     """Reasons found by reading the source of a kernel."""
     following = code.code[mutant.index + 1 : mutant.index + 2]
     if kernel == "gemm_dma" and "vmcnt" in mutant.old and following[0].name != "s_barrier":
-        return "gemm_dma: the direct loads drained here fill the other buffer; this one's were waited for at the barrier"
+        return (
+            "gemm_dma: the direct loads drained here fill the other buffer; this one's were waited for at the barrier"
+        )
     if "s_waitcnt" in mutant.old:
         return _path_reason(kernel, code, mutant)
     barriers = [i for i, item in enumerate(code.code) if item.name == "s_barrier"]
@@ -306,8 +308,14 @@ def _path_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
         return "gemm_bf16: the pending load and the zero fill of rows beyond M write different lanes"
     if kernel == "gemm_bf16" and mutant.index > last_mfma:
         return "gemm_bf16: only a launch with no K step, which its first load would make invalid, needs this wait"
+    if kernel == "gemm_bf16" and mutant.kind == "weaken wait" and following.name.startswith("v_mfma"):
+        return "gemm_bf16: LDS returns in order, no scalar load is outstanding here, and the next wait covers the last read"
+    if kernel == "scratch" and "lgkmcnt" in mutant.old:
+        return "scratch: the first part of the filling loop, which waits, runs in every wave (64 starts span the 4096 elements)"
     if kernel == "ballot" and "lgkmcnt" in mutant.old:
         return "ballot: its mask is not zero here, so the branch around the first store, which waits, is never taken"
     if kernel == "dropout" and "lgkmcnt" in mutant.old:
-        return "dropout: a lane with i * 4 < n exists here, so the first element's branch, which waits, is never skipped"
+        return (
+            "dropout: a lane with i * 4 < n exists here, so the first element's branch, which waits, is never skipped"
+        )
     return None

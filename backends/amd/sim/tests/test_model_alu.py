@@ -21,7 +21,7 @@ from .model.machine import Spec
 from .model.table import table
 from .model.valu_float import APPROXIMATE
 
-QUICK = 24
+QUICK = 14
 
 
 def cases_of(name: str, spec: Spec, target: str) -> list[Case]:
@@ -90,7 +90,11 @@ def same_nan(spec: Spec, case: Case, got: np.ndarray, want: np.ndarray) -> np.nd
         both = nan_words(got[1], "f32") & nan_words(want[1], "f32")
         return np.broadcast_to(both, got.shape) & (np.arange(got.shape[0])[:, None, None] < 2)
     if "dst_sel:" in case.text and "dst_sel:DWORD" not in case.text:
-        return same_halves("f16", got, want) if "dst_sel:WORD" in case.text and "f16" in name else np.zeros(got.shape, bool)
+        return (
+            same_halves("f16", got, want)
+            if "dst_sel:WORD" in case.text and "f16" in name
+            else np.zeros(got.shape, bool)
+        )
     if "_bf8_f" in name or "_bf8_bf16" in name:
         return same_bf8(got, want)
     result = result_format(name, kind)

@@ -210,13 +210,24 @@ class Memory:
         self.bytes[group, place] = np.where(live[..., None], raw, keep)
 
     def atomic(self, how: Atomic, address, data, live) -> np.ndarray:
-        """Lane by lane, as lanes may share an address; the old values."""
+        """The old values; lanes that share an address take their turn in lane order."""
         kind = np.uint32 if how.size == 4 else np.uint64
         operands = np.ascontiguousarray(data).view(kind)
         first, second = operands[..., 0], operands[..., 1]
+        if all(len(np.unique(row)) == row.size for row in address):
+            return self._apart(how, address, first, second, live)
         before = np.zeros(address.shape, kind)
         for group, lane in np.argwhere(live):
             cell = self.bytes[group, address[group, lane] :][: how.size].view(kind)
             before[group, lane] = cell[0]
             cell[:] = how.fn(cell.copy(), first[group, lane : lane + 1], second[group, lane : lane + 1])
         return before[..., None].view(np.uint32)
+
+    def _apart(self, how: Atomic, address, first, second, live) -> np.ndarray:
+        """Every lane at its own address: all at once."""
+        group, place = self._index(address, how.size)
+        raw = np.ascontiguousarray(self.bytes[group, place])
+        before = raw.view(first.dtype)[..., 0]
+        after = np.where(live, how.fn(before, first, second), before).astype(first.dtype)
+        self.bytes[group, place] = np.ascontiguousarray(after)[..., None].view(np.uint8)
+        return np.ascontiguousarray(before)[..., None].view(np.uint32)
