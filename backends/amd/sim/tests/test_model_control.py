@@ -75,9 +75,9 @@ def test_clocks_do_not_run_backwards(target):
 
 
 HINTS = ["s_nop 0", "s_sleep 1", "s_setprio 2", "s_setprio 0", "s_waitcnt vmcnt(0) lgkmcnt(0) expcnt(0)", "s_barrier",
-         "buffer_inv sc1", "buffer_inv sc0 sc1", "buffer_wbl2 sc1", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol",
-         "v_nop", "ds_nop", "s_code_end", "s_sethalt 0", "s_incperflevel 1", "s_decperflevel 1",
-         "s_inst_prefetch 1", "s_ttracedata", "s_wakeup", "s_waitcnt_depctr 0"]  # fmt: skip
+         "buffer_inv sc1", "buffer_inv sc0 sc1", "buffer_wbl2 sc1", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
+         "s_dcache_inv_vol", "s_dcache_wb_vol", "v_nop", "ds_nop", "s_code_end", "s_sethalt 0", "s_incperflevel 1",
+         "s_decperflevel 1", "s_inst_prefetch 1", "s_ttracedata", "s_wakeup", "s_waitcnt_depctr 0"]  # fmt: skip
 
 
 @pytest.mark.parametrize("hint", HINTS)
