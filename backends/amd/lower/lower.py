@@ -162,7 +162,8 @@ def _variant(kernel: Kernel) -> list[str]:
     """One bit of WIDE for each tensor: the host looks at strides and alignment and picks the code built for them."""
     tensors = [n for n, v in zip(kernel.param_names, kernel.params, strict=True) if isinstance(v.type, TensorType)]
     lines = ["#ifndef WIDE", "#define WIDE 0xffffffff", "#endif"]
-    return lines + [f"constexpr bool wide_{n} = WIDE >> {i} & 1;" for i, n in enumerate(tensors)]
+    bits = [f"WIDE >> {i} & 1" if i < 32 else "false" for i in range(len(tensors))]
+    return lines + [f"constexpr bool wide_{n} = {bit};" for n, bit in zip(tensors, bits, strict=True)]
 
 
 def _parameters(kernel: Kernel) -> tuple[list[str], list[str]]:
