@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,14 @@ def test_print_says_what_the_reference_says(dtype, capsys):
     for target in BOTH:
         launch(program(kernel, target, waves=2), arguments)
         assert capsys.readouterr().out == expected
+
+
+def test_more_tensors_than_a_word_has_bits():
+    names = [f"x{i}" for i in range(40)]
+    lines = [f"def many({', '.join(names)}):\n"]
+    lines += [f"    ww.store({n}, (0,), ww.load({n}, (0,)) + {i}.0)\n" for i, n in enumerate(names)]
+    linecache.cache["many.py"] = (sum(map(len, lines)), None, lines, "many.py")
+    scope = {"ww": ww}
+    exec(compile("".join(lines), "many.py", "exec"), scope)
+    arguments = {n: numbers(f32, 4, seed=i) for i, n in enumerate(names)}
+    agree(captured(scope["many"], arguments), arguments, ["gfx950"])
