@@ -12,7 +12,7 @@ from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f16, f32, i32
-from warpwave.tiles.errors import CheckFailed, ResourceError, UnsupportedError
+from warpwave.tiles.errors import CheckFailed, ResourceError, TileError, UnsupportedError
 from warpwave.tiles.reference import execute
 from warpwave.tiles.types import TileType
 
