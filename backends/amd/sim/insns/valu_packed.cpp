@@ -128,10 +128,13 @@ void singles(Registry& r) {
 
 // ---- v_fma_mix: each source is an f32, or with op_sel_hi an f16 in the half that op_sel names; neg_hi means |x|.
 
-f32 mixed(const Modifiers& m, int i, u32 raw) {
-  f32 x = bits<f32>(raw);
-  if (m.op_sel_hi >> i & 1) x = arith::to_f32(f16{u16(m.op_sel >> i & 1 ? raw >> 16 : raw)});
-  u32 b = bits<u32>(x);
+f32 mixed(const Modifiers& m, const Operand& op, int i, u32 raw) {
+  const bool half = m.op_sel_hi >> i & 1, high = m.op_sel >> i & 1;
+  u32 b = half ? bits<u32>(arith::to_f32(f16{u16(high ? raw >> 16 : raw)})) : raw;
+  if (half && !high) {  // what is written -x or |x| was applied to bit 31 of the register
+    if (op.abs) b &= 0x7fffffffu;
+    if (op.neg) b ^= 0x80000000u;
+  }
   if (m.neg_hi >> i & 1) b &= 0x7fffffffu;
   if (m.neg_lo >> i & 1) b ^= 0x80000000u;
   return bits<f32>(b);
@@ -148,7 +151,8 @@ void fma_mix_body(LaneArgs& io) {
   if (!m.has_op_sel_hi) m.op_sel_hi = 0;  // unlike packed arithmetic the default is f32 sources
   const HalfMode mode = half_mode(*io.mode);
   for (int l = 0; l < kLanes; ++l) {
-    f32 x = fma(mixed(m, 0, io.a[l]), mixed(m, 1, io.b[l]), mixed(m, 2, io.c[l]));
+    const Operand* src = io.in->src;
+    f32 x = fma(mixed(m, src[0], 0, io.a[l]), mixed(m, src[1], 1, io.b[l]), mixed(m, src[2], 2, io.c[l]));
     if (m.clamp) x = clamped_to_unit(x, io.mode->dx10_clamp);
     if (To == MixTo::f32)
       io.d[l] = bits<u32>(x);
