@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def report_valu() -> None:
         out = np.zeros(64, np.float32)
         result = program.launch("loop", (1,), (64,), [out], threads=1)
         assert (out == 1).all()
-        seconds = best(lambda p=program, o=out: p.launch("loop", (1,), (64,), [o], threads=1))
+        seconds = best(functools.partial(program.launch, "loop", (1,), (64,), [out], threads=1))
         print(f"{name:28} {result.instructions / seconds / 1e6:6.1f} M wave-instructions/s")
 
 
@@ -165,7 +166,10 @@ def tinygrad_seconds(checkout: Path, code: bytes, kernel: str, out: np.ndarray) 
 
 def _image(code: bytes, kernel: str) -> tuple[ctypes.Array[ctypes.c_char], int, int]:
     """A code object's loaded segments, the entry's offset and rsrc2 of a kernel's descriptor."""
-    word = lambda at, size: int.from_bytes(code[at : at + size], "little")  # noqa: E731
+
+    def word(at: int, size: int) -> int:
+        return int.from_bytes(code[at : at + size], "little")
+
     headers = [word(32, 8) + 56 * i for i in range(word(56, 2))]
     segments = [(word(h + 8, 8), word(h + 16, 8), word(h + 32, 8), word(h + 40, 8)) for h in headers if word(h, 4) == 1]
     image = ctypes.create_string_buffer(max(v + m for _, v, _, m in segments) + 4096)

@@ -95,7 +95,8 @@ class AmdProgram:
         for argument, value in zip(arguments.values(), self.kernel.params, strict=True):
             packed += _pack(argument, value.type, unit=4 if value in atomic else 1)
         packed += [np.int32(n) for n in (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]]
-        order = choose_order(*(1, 1, *sizes)[-2:], self.target.chips[0].xcds)
+        rows, cols = (1, 1, *sizes)[-2:]
+        order = choose_order(rows, cols, self.target.chips[0].xcds)
         packed += [np.int32(order.chunk), np.int32(order.window)]
         threads = (self.lowered.plan.threads, 1, 1)
         program = self._simulated(_wide_tensors(arguments))

@@ -1,7 +1,5 @@
 """Write docs/simulator_mutants.md: `python -m backends.amd.sim.tests.report_mutants` at the repository's root."""
 
-# ruff: noqa: E501 -- the page's text
-
 from __future__ import annotations
 
 import sys

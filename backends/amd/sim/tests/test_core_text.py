@@ -27,7 +27,7 @@ def test_constant_data_through_a_relative_symbol():
     body = ["s_getpc_b64 s[8:9]", "s_add_u32 s8, s8, table@rel32@lo+4", "s_addc_u32 s9, s9, table@rel32@hi+12"]
     body += ["v_and_b32_e32 v2, 12, v1", "global_load_dword v5, v2, s[8:9]", "s_waitcnt vmcnt(0)", STORE]
     data = '\t.section .rodata.table,"a",@progbits\ntable:\n'
-    data += '\t.long 7\n\t.long 0x10\n\t.short 1, 2\n\t.byte 3,4,5,6\n\t.size table, 16\n'
+    data += "\t.long 7\n\t.long 0x10\n\t.short 1, 2\n\t.byte 3,4,5,6\n\t.size table, 16\n"
     want = [7, 16, 0x20001, 0x6050403]
     np.testing.assert_array_equal(_launch(_text(body) + data), np.resize(want, 64))
 
