@@ -311,7 +311,7 @@ def _path_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
     if kernel == "gemm_bf16" and mutant.kind == "weaken wait" and following.name.startswith("v_mfma"):
         return "gemm_bf16: LDS returns in order, no scalar load is outstanding, and the next wait covers the last read"
     if kernel == "scratch" and "lgkmcnt" in mutant.old:
-        return "scratch: the first part of the filling loop, which waits, runs in every wave (its starts span the array)"
+        return "scratch: the first part of the filling loop, which waits, runs in every wave (they span the array)"
     if kernel == "ballot" and "lgkmcnt" in mutant.old:
         return "ballot: its mask is not zero here, so the branch around the first store, which waits, is never taken"
     if kernel == "dropout" and "lgkmcnt" in mutant.old:
