@@ -9,4 +9,13 @@
 #define WARPWAVE_MULTIVERSION
 #endif
 
+// Clang has no multiversioned function templates.
+#if defined(__clang__)
+#define WARPWAVE_MULTIVERSION_TEMPLATE
+#define WARPWAVE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define WARPWAVE_MULTIVERSION_TEMPLATE WARPWAVE_MULTIVERSION
+#define WARPWAVE_INDEPENDENT _Pragma("GCC ivdep")  // iterations of the loop that follows do not depend on each other
+#endif
+
 #define WARPWAVE_INLINE inline __attribute__((always_inline))

@@ -119,7 +119,7 @@ template <auto F, class R, class C, class... A>
 WARPWAVE_INLINE void run(LaneArgs& io, R (C::*)(A...) const) {
   u32* d = io.d;
   const u32* const p[3] = {io.a, io.b, io.c};
-#pragma GCC ivdep
+  WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       LaneType<R>::store(d, l, F(LaneType<std::remove_cvref_t<A>>::load(p[I], l)...));
@@ -128,7 +128,7 @@ WARPWAVE_INLINE void run(LaneArgs& io, R (C::*)(A...) const) {
 }
 
 template <auto F>
-WARPWAVE_MULTIVERSION void lanes(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_TEMPLATE void lanes(LaneArgs& io) {
   run<F>(io, &decltype(F)::operator());
 }
 
@@ -136,7 +136,7 @@ template <auto F, class C, class... A>
 WARPWAVE_INLINE u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
   const u32* const p[3] = {io.a, io.b, io.c};
   u8 flag[kLanes];
-#pragma GCC ivdep
+  WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       flag[l] = F(LaneType<std::remove_cvref_t<A>>::load(p[I], l)...);
@@ -152,7 +152,7 @@ WARPWAVE_INLINE u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
 }
 
 template <auto F>
-WARPWAVE_MULTIVERSION void compares(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_TEMPLATE void compares(LaneArgs& io) {
   io.mask_out = compare<F>(io, &decltype(F)::operator());
 }
 
