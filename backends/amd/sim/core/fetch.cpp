@@ -96,7 +96,8 @@ bool omod_active(const Wave& w, const Inst& in, bool single) {
 }
 
 template <class T>
-T modify(T x, u8 omod, bool clamp, bool dx10, T least_normal = std::numeric_limits<T>::min()) {
+T modify(T x, u8 omod, bool clamp, bool dx10) {
+  constexpr T least_normal = std::numeric_limits<T>::min();
   if (omod) {
     x *= omod == 1 ? T(2) : omod == 2 ? T(4) : T(0.5);
     if (x > -least_normal && x < least_normal) x = 0;  // OMOD acts only while output subnormals are flushed
@@ -119,8 +120,9 @@ void output_modifiers(const Wave& w, const Inst& in, u32* d) {
   const int halves = t == Ty::F16 ? 1 : t == Ty::PkF16 ? 2 : 0;
   for (int h = 0; h < halves; ++h)
     for (int l = 0; l < kLanes; ++l) {
-      const float x = modify(arith::to_f32(f16{u16(d[l] >> 16 * h)}), omod64, clamp, dx10, 0x1p-14f);
-      d[l] = (d[l] & ~(0xffffu << 16 * h)) | u32(arith::to_f16(x).bits) << 16 * h;
+      f16 x = arith::to_f16(modify(arith::to_f32(f16{u16(d[l] >> 16 * h)}), omod64, clamp, dx10));
+      if (omod64 && (x.bits & 0x7c00u) == 0) x.bits = 0;
+      d[l] = (d[l] & ~(0xffffu << 16 * h)) | u32(x.bits) << 16 * h;
     }
 }
 
