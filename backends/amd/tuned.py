@@ -11,7 +11,11 @@ DEPTH_BYTES = {"gfx942": 64, "gfx950": 128}
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
+    """With a bias comes an epilogue, whose temporaries do not fit beside a 256 x 256 accumulator."""
+    constants = {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
+    if arguments.get("bias") is not None and arguments["c"].shape[-1] > 128:
+        constants["BN"] = 128
+    return constants
 
 
 def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
