@@ -154,11 +154,15 @@ class Lowering:
             self.prologue.line(f"EACH(i, {count}) {name}[i] = in_register({text.replace('READ', 'i')});")
         return self._lane_addresses[key]
 
-    def primary(self, layout: Layout) -> str:
-        """Condition that this lane holds the first copy of its elements; "true" if there are no copies."""
+    def primary(self, layout: Layout, waves: Layout | None = None) -> str:
+        """Condition that this lane holds the first copy of its elements; "true" if there are no copies.
+
+        `waves` is the layout that says which waves hold copies, if another one does.
+        """
+        by_wave = waves or layout
         terms = [f"(lane & {layout.lane_copies}) == 0"] if layout.lane_copies else []
-        digits = self.wave_digits(layout.waves)
-        terms += [f"{digits[i][0]} == 0" for i in layout.wave_copies]
+        digits = self.wave_digits(by_wave.waves)
+        terms += [f"{digits[i][0]} == 0" for i in by_wave.wave_copies]
         return " && ".join(terms) or "true"
 
     # -- shared memory --------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def _across_waves(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DTy
     address = _element(lw, result)
     kind = ctype(dtype)
     lw.barrier()
-    unique = _holders(lw, result, layout, axis)
+    unique = lw.primary(result, waves=layout)  # each wave along the axis has a part of its own
     with lw.body.each(len(result.items)):
         store = f"(({kind} *)scratch)[({' + '.join(terms)}) * {elements} + {address}] = {partial}.get(i);"
         lw.body.line(store if unique == "true" else f"if ({unique}) {store}")
@@ -136,14 +136,6 @@ def _across_waves(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DTy
 def _element(lw: Lowering, layout: Layout) -> str:
     """The place of item i among all elements of a vector, or 0 for a scalar."""
     return lw.coordinates(layout).at(0) if layout.rank else "0"
-
-
-def _holders(lw: Lowering, result: Layout, layout: Layout, axis: int) -> str:
-    """One lane for each element and each wave along the axis; copies in other lanes and waves stay silent."""
-    terms = [f"(lane & {result.lane_copies}) == 0"] if result.lane_copies else []
-    digits = lw.wave_digits(layout.waves)
-    terms += [f"{digits[d][0]} == 0" for d in layout.wave_copies]
-    return " && ".join(terms) or "true"
 
 
 def _finish(lw: Lowering, op: Op, partial: str, layout: Layout, dtype: DType) -> None:
