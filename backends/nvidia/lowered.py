@@ -1,0 +1,55 @@
+"""What lowering gives to build and runtime: the generated source, the launch and the kernel's parameters.
+
+A kernel's C parameters are, in this order:
+
+- for each parameter of the tile kernel a scalar by value (bool as one byte), or a tensor as
+  `struct { T *data; long long strides[RANK]; int extents[RANK]; }`, where strides count elements and `data` points
+  at the first element;
+- for each of `maps` a `const __grid_constant__ CUtensorMap` (64-byte aligned, 128 bytes);
+- `struct { int sizes[4]; }`, the grid's sizes, padded with 1;
+- `int *status`, then `unsigned long long *prints` if the kernel prints.
+
+A source is compiled once for each variant that is launched, with -DWIDE=<mask>u and -DTMA=<mask>u; bit i of a mask
+is the kernel's i-th tensor parameter, and the runtime sets it where the tensor at hand allows
+
+- WIDE: rows contiguous, 16-byte aligned, of whole 16-byte units;
+- TMA: the bulk copy engine may move it; see `runtime.launch.masks`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwave.tiles.ir import Op
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """One CUtensorMap parameter for tiles of a tensor, in the shared layout of kittens::st (swizzled panels).
+
+    The map is 5-D as in ThunderKittens: dims (P, rows, cols/P, other axes...) with P = swizzle bytes / element
+    size, box (P, box rows, box cols/P, 1, 1).
+    """
+
+    param: str
+    axes: tuple[int, int]  # tensor axes of the tile's rows and columns; columns are the last axis, of stride 1
+    rows: int  # of the box, at most 256
+    cols: int  # of the tile, in elements
+    swizzle: int  # 128, 64 or 32 bytes
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered kernel. `checks` and `prints` are its ops of these kinds, numbered from 1 in status and prints."""
+
+    source: str  # as the user sees it, without #line
+    built_source: str  # with #line directives: what the compiler gets
+    entry: str  # extern "C" name of the kernel
+    threads: int
+    shared_bytes: int  # dynamic shared memory
+    cluster: int  # blocks of a cluster, 1 if none
+    persistent: bool  # grid = min(blocks, multiprocessors * resident blocks), else grid = blocks; 1-D
+    maps: tuple[TensorMap, ...]
+    reasons: tuple[str, ...]  # lines of explain()
+    checks: tuple[Op, ...]
+    prints: tuple[Op, ...]
