@@ -1,0 +1,75 @@
+// Global memory: tensors as arguments, predicated accesses of 1 to 16 bytes, atomic additions.
+#pragma once
+#include "convert.cuh"
+
+namespace ww {
+
+// A global tensor argument; extents and strides count elements.
+template <class T, int Rank> struct tensor {
+  T *data;
+  long strides[Rank];
+  int extents[Rank];
+  DEVICE T *at(long element) const { return data + element; }
+};
+
+// A coordinate counted in tiles, in elements. What 32 bits cannot hold is outside every tensor, and stays so.
+DEVICE int scaled_coordinate(int x, int extent) {
+  const int limit = 0x7fffffff / extent;
+  return x > limit ? 0x7fffffff : x < -limit ? -0x7fffffff - 1 : x * extent;
+}
+DEVICE int scaled_coordinate(long x, int extent) {
+  return scaled_coordinate(x > 0x7fffffffl ? 0x7fffffff : x < -0x7fffffffl ? -0x7fffffff : (int)x, extent);
+}
+
+template <int Bytes> struct word_of;
+template <> struct word_of<1> { typedef u8 type; };
+template <> struct word_of<2> { typedef u16 type; };
+template <> struct word_of<4> { typedef u32 type; };
+template <> struct word_of<8> { typedef uint2 type; };
+template <> struct word_of<16> { typedef uint4 type; };
+template <class T> using word = typename word_of<sizeof(T)>::type;
+
+template <class T> DEVICE T load_if(bool inside, const T *p, T fill) {
+  T x = fill;
+  if (inside) x = *p;
+  return x;
+}
+
+// N neighbours in one access of 2 to 16 bytes, aligned to as many.
+template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const T *p, T fill) {
+  vec<T, N> x;
+  if constexpr (N == 1) x = fill;
+  else EACH(i, N) x[i] = fill;
+  word<vec<T, N>> w = bits<word<vec<T, N>>>(x);
+  if (inside) w = *(const word<vec<T, N>> *)p;
+  return bits<vec<T, N>>(w);
+}
+template <class T, class V> DEVICE void store_vector(T *p, V x) { *(word<V> *)p = bits<word<V>>(x); }
+
+template <class T> DEVICE void add_by_swapping(T *p, T x) {
+  u32 *around = (u32 *)((u64)p & ~3ul);
+  int shift = ((u64)p & 2) * 8;
+  u32 old = *(volatile u32 *)around, seen;
+  do {
+    seen = old;
+    T sum = to<T>((float)bits<T>((u16)(seen >> shift)) + (float)x);
+    old = atomicCAS(around, seen, (seen & ~(0xffffu << shift)) | (u32)bits<u16>(sum) << shift);
+  } while (old != seen);
+}
+
+// At device scope, relaxed; each element rounded to its own format.
+DEVICE void atomic_add(float *p, float x) { atomicAdd(p, x); }
+DEVICE void atomic_add(int *p, int x) { atomicAdd(p, x); }
+DEVICE void atomic_add(long *p, long x) { atomicAdd((unsigned long long *)p, (unsigned long long)x); }
+DEVICE void atomic_add(f16 *p, f16 x) {
+  asm volatile("red.global.add.noftz.f16 [%0], %1;" ::"l"(ptx::global_address(p)), "h"(bits<u16>(x)) : "memory");
+}
+DEVICE void atomic_add(bf16 *p, bf16 x) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.global.add.noftz.bf16 [%0], %1;" ::"l"(ptx::global_address(p)), "h"(bits<u16>(x)) : "memory");
+#else
+  add_by_swapping(p, x);
+#endif
+}
+
+}  // namespace ww
