@@ -68,13 +68,24 @@ def model_of(instruction: str, a: str, b: str | None = None) -> Model:
 
 
 def multiply_accumulate(model: Model, a: Array, b: Array, c: Array) -> Array:
-    """Bits of c[..., M, N] + a[..., M, K] @ b[..., K, N], all given as bits, added group by group along K."""
-    left, right = decode(model.a, a), decode(model.b, b)
+    """Bits of c[..., M, N] + a[..., M, K] @ b[..., K, N], all given as bits, added group by group along K.
+
+    A last group that is not full is filled with zeros.
+    """
+    group = model.unit.group
+    left, right = decode(model.a, _filled(a, -1, group)), decode(model.b, _filled(b, -2, group))
     result = c
-    for start in range(0, a.shape[-1], model.unit.group):
-        part = slice(start, start + model.unit.group)
+    for start in range(0, a.shape[-1], group):
+        part = slice(start, start + group)
         result = model.unit.add(_rows(left, part), _columns(right, part), result)
     return result
+
+
+def _filled(codes: Array, axis: int, group: int) -> Array:
+    """With zeros up to a multiple of `group` along an axis."""
+    missing = [(0, 0)] * codes.ndim
+    missing[axis] = (0, -codes.shape[axis] % group)
+    return np.pad(codes, missing)
 
 
 def _rows(x: Parts, part: slice) -> Parts:

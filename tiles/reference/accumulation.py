@@ -50,15 +50,12 @@ def addition_loss(dtype: DType = f32, roundoffs: float = CONTRACT.addition_round
     return roundoffs * format_of(dtype).unit_roundoff
 
 
-def accumulated(terms: Terms, dtype: DType, loss: float, floor: float = 0.0) -> Bounded:
-    """All sums of finite terms that adding in `dtype` in any order may give.
-
-    Each addition loses up to `loss` relative to its result and `floor` besides.
-    """
+def accumulated(terms: Terms, dtype: DType, loss: float) -> Bounded:
+    """All sums of finite terms that adding in `dtype` in any order may give, each losing `loss` of its result."""
     fmt = format_of(dtype)
     short = terms.magnitude <= terms.unit * min(2.0 ** (fmt.mantissa + 1), 2.0 / loss)
-    representable = short & (terms.unit >= max(fmt.tiny, floor))
-    underflow = np.asarray(terms.additions) * (np.where(terms.unit < fmt.tiny, fmt.tiny, 0.0) + floor)
+    representable = short & (terms.unit >= fmt.tiny)
+    underflow = np.asarray(terms.additions) * np.where(terms.unit < fmt.tiny, fmt.tiny, 0.0)
     gamma = _gamma(terms.additions, loss + 2.0**-52)
     error = np.where(representable, 0.0, gamma * terms.magnitude + underflow)
     total = terms.total
@@ -164,13 +161,19 @@ def _product_limits(x: Bounded, axis: int) -> tuple[Array, Array]:
 # -- matrix products ----------------------------------------------------------------------------------
 
 
-def matrix_product(acc: Bounded, a: Bounded, b: Bounded, loss: float, floor: float = 0.0) -> Bounded:
-    """acc[M, N] + a[M, K] @ b[K, N]: exact products, accumulated in f32 in any order; see `accumulated`."""
+Smallest = tuple[float, float]
+
+
+def matrix_product(acc: Bounded, a: Bounded, b: Bounded, loss: float, smallest: Smallest = (0.0, 0.0)) -> Bounded:
+    """acc[M, N] + a[M, K] @ b[K, N]: exact products, accumulated in f32 in any order; see `accumulated`.
+
+    Losses are as if no element of a, and none of b, were nearer to 0 than its `smallest`, unless it is 0.
+    """
     unlimited = [~np.isfinite(x.low) | ~np.isfinite(x.high) for x in (acc, a, b)]
     if not any(mask.any() for mask in unlimited):
-        return accumulated(_product_terms(acc, a, b), f32, loss, floor)
+        return accumulated(_product_terms(acc, a, b, smallest), f32, loss)
     tamed = (_tamed(x, mask) for x, mask in zip((acc, a, b), unlimited, strict=True))
-    finite = accumulated(_product_terms(*tamed), f32, loss, floor)
+    finite = accumulated(_product_terms(*tamed, smallest), f32, loss)
     has_special = _reaches(*unlimited)
     loose = has_special & _reaches(acc.unsure, a.unsure, b.unsure)
     nan = _reaches(*(np.isnan(x.low) for x in (acc, a, b)))
@@ -188,9 +191,13 @@ def _reaches(acc: Array, a: Array, b: Array) -> Array:
     return np.asarray(acc | a.any(axis=1, keepdims=True) | b.any(axis=0, keepdims=True))
 
 
-def _product_terms(acc: Bounded, a: Bounded, b: Bounded) -> Terms:
+def _aligned_as(x: Bounded, smallest: float) -> Array:
+    return np.where(x.magnitude == 0, 0.0, np.maximum(x.magnitude, smallest))
+
+
+def _product_terms(acc: Bounded, a: Bounded, b: Bounded, smallest: Smallest) -> Terms:
     value = acc.value + a.value @ b.value
-    magnitude = acc.magnitude + a.magnitude @ b.magnitude
+    magnitude = acc.magnitude + _aligned_as(a, smallest[0]) @ _aligned_as(b, smallest[1])
     spread = a.radius @ b.magnitude + np.abs(a.value) @ b.radius
     low, high = value - (acc.value - acc.low) - spread, value + (acc.high - acc.value) + spread
     unit = np.minimum(

@@ -202,9 +202,12 @@ def _mma(op: Op, numerics: Numerics, acc: Bounded, a: Bounded, b: Bounded) -> Bo
     right = b.map(np.transpose) if op.attrs["transpose_b"] else b
     usual = addition_loss(f32, numerics.addition_roundoffs)
     loss = max(numerics.product_losses.get(dtype.name, usual) for dtype in dtypes)
-    smallest = [2.0 ** format_of(dtype).min_exponent for dtype in dtypes]
-    unnormalised = any(dtype.name in numerics.unnormalised for dtype in dtypes)
-    return matrix_product(acc, left, right, loss, loss * smallest[0] * smallest[1] if unnormalised else 0.0)
+    smallest = [_smallest_aligned(dtype, numerics) for dtype in dtypes]
+    return matrix_product(acc, left, right, loss, (smallest[0], smallest[1]))
+
+
+def _smallest_aligned(dtype: DType, numerics: Numerics) -> float:
+    return 2.0 ** format_of(dtype).min_exponent if dtype.name in numerics.unnormalised else 0.0
 
 
 def _cast(op: Op, x: Bounded) -> Bounded:
