@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from warpwave.conformance.models.execution import execute
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.reference import CONTRACT, Allowance, Estimate, Numerics, oracle
 from warpwave.tiles.reference.accuracy import ACCURACY
@@ -75,3 +76,9 @@ def numerics_of(target: str) -> Numerics:
 def allowed(kernel: Kernel, arguments: Mapping[str, Any], target: str = "any") -> dict[str, Estimate]:
     """What each output may hold on `target`; the arguments stay as they are."""
     return oracle(kernel, arguments, numerics=numerics_of(target))
+
+
+def execute_as(kernel: Kernel, arguments: Mapping[str, Any], target: str) -> None:
+    """Execute on NumPy arrays, outputs in place, with the bits that the target's matrix instructions give."""
+    known = TARGETS.get(base_name(target))
+    execute(kernel, arguments, known.products if known else {})

@@ -172,8 +172,8 @@ def matrix_product(acc: Bounded, a: Bounded, b: Bounded, loss: float, smallest: 
     unlimited = [~np.isfinite(x.low) | ~np.isfinite(x.high) for x in (acc, a, b)]
     if not any(mask.any() for mask in unlimited):
         return accumulated(_product_terms(acc, a, b, smallest), f32, loss)
-    tamed = (_tamed(x, mask) for x, mask in zip((acc, a, b), unlimited, strict=True))
-    finite = accumulated(_product_terms(*tamed, smallest), f32, loss)
+    tame_acc, tame_a, tame_b = (_tamed(x, mask) for x, mask in zip((acc, a, b), unlimited, strict=True))
+    finite = accumulated(_product_terms(tame_acc, tame_a, tame_b, smallest), f32, loss)
     has_special = _reaches(*unlimited)
     loose = has_special & _reaches(acc.unsure, a.unsure, b.unsure)
     nan = _reaches(*(np.isnan(x.low) for x in (acc, a, b)))

@@ -28,7 +28,7 @@ class Allowance:
 
 ACCURACY: dict[str, Allowance] = {
     "exp": Allowance(2, floor=0.0),
-    "exp2": Allowance(2, floor=0.0, flushes=True),
+    "exp2": Allowance(2.1, floor=0.0, flushes=True),
     "log": Allowance(2),
     "log2": Allowance(2),
     "rsqrt": Allowance(2),
