@@ -28,7 +28,6 @@ template <bool Transposed = false> DEVICE void ldmatrix(u32 (&x)[1], u32 address
                : "memory");
 }
 
-#if __CUDA_ARCH__ >= 900
 template <bool Transposed = false> DEVICE void stmatrix(u32 address, const u32 (&x)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4%5.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x[0]),
                "r"(x[1]), "r"(x[2]), "r"(x[3]), "C"(transposed<Transposed>::text)
@@ -44,7 +43,6 @@ template <bool Transposed = false> DEVICE void stmatrix(u32 address, const u32 (
                "C"(transposed<Transposed>::text)
                : "memory");
 }
-#endif
 
 // The transpose of an 8x8 matrix that a warp holds.
 DEVICE u32 movmatrix(u32 x) {
