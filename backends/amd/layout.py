@@ -1,209 +1,11 @@
-"""How a tile's elements fall on waves, lanes and registers of a workgroup.
-
-A layout is additive: the coordinate of an element is a sum of one part for each bit of the lane number, one
-for each digit of the wave number, and one for the item, i.e. the place among the values that a lane holds. A
-part of zero means that lanes or waves hold copies. MFMA accumulators and operands, and the blocked layouts
-for vector memory accesses, all have this form.
-"""
+"""Layouts of MFMA accumulators and operands."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-import numpy as np
-
 from warpwave.backends.amd.arch import WAVE, Mfma
+from warpwave.tiles.simt.layout import Coord, Layout, real_digits, round_up, wave_split
 
-Coord = tuple[int, ...]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 LANE_BITS = WAVE.bit_length() - 1
-
-
-@dataclass(frozen=True)
-class Layout:
-    """`lanes[b]` for lane bit b; `waves` are (count, part) digits, least significant first; `items` in order.
-
-    `width` items at a time form one hardware vector (4 or 16 for accumulators, a memory access elsewhere).
-    """
-
-    lanes: tuple[Coord, ...]
-    waves: tuple[tuple[int, Coord], ...]
-    items: tuple[Coord, ...]
-    width: int = 1
-
-    @property
-    def rank(self) -> int:
-        """Number of dimensions of the tile."""
-        return len(self.items[0])
-
-    @property
-    def wave_count(self) -> int:
-        """Waves of the workgroup, copies included."""
-        return math.prod(count for count, _ in self.waves)
-
-    @cached_property
-    def coordinates(self) -> Ints:
-        """[wave, lane, item, dimension]: every element's coordinate."""
-        lane, wave = np.arange(WAVE), np.arange(self.wave_count)
-        lane_part = sum(
-            ((lane >> b & 1)[:, None] * np.array(c) for b, c in enumerate(self.lanes)), np.zeros((1, self.rank), int)
-        )
-        wave_part = np.zeros((self.wave_count, self.rank), int)
-        for count, part in self.waves:
-            wave_part, wave = wave_part + (wave % count)[:, None] * np.array(part), wave // count
-        items = np.array(self.items).reshape(len(self.items), self.rank)
-        return np.asarray(wave_part[:, None, None] + lane_part[None, :, None] + items)
-
-    @cached_property
-    def extent(self) -> Coord:
-        """The shape that the layout covers; a tile may be smaller, and its rest is padding."""
-        return tuple(int(x) + 1 for x in self.coordinates.max(axis=(0, 1, 2))) if self.rank else ()
-
-    @property
-    def lane_copies(self) -> int:
-        """Mask of lane bits whose lanes hold copies."""
-        return sum(1 << b for b, part in enumerate(self.lanes) if not any(part))
-
-    @property
-    def wave_copies(self) -> tuple[int, ...]:
-        """Positions of wave digits whose waves hold copies."""
-        return tuple(i for i, (count, part) in enumerate(self.waves) if count > 1 and not any(part))
-
-    def same_map(self, other: Layout) -> bool:
-        """Whether both put every element in the same lane and item."""
-        return (self.lanes, self.waves, self.items) == (other.lanes, other.waves, other.items)
-
-
-def _drop(part: Coord, axis: int) -> Coord:
-    return part[:axis] + part[axis + 1 :]
-
-
-def _zero(part: Coord, axis: int) -> Coord:
-    return (*part[:axis], 0, *part[axis + 1 :])
-
-
-def drop_axis(layout: Layout, axis: int) -> Layout:
-    """The layout of a reduction's result: the axis is gone, what differed only along it are copies."""
-    items = tuple(dict.fromkeys(_drop(i, axis) for i in layout.items))
-    lanes = tuple(_drop(p, axis) for p in layout.lanes)
-    return Layout(lanes, tuple((n, _drop(p, axis)) for n, p in layout.waves), items)
-
-
-def flatten_axis(layout: Layout, axis: int) -> Layout:
-    """The layout of a row or column that is to be repeated along `axis`: as `drop_axis`, with extent 1 kept."""
-    items = tuple(dict.fromkeys(_zero(i, axis) for i in layout.items))
-    lanes = tuple(_zero(p, axis) for p in layout.lanes)
-    return Layout(lanes, tuple((n, _zero(p, axis)) for n, p in layout.waves), items)
-
-
-def insert_axis(layout: Layout, axis: int) -> Layout:
-    """The layout of `v[:, None]` or `v[None, :]`."""
-
-    def put(part: Coord) -> Coord:
-        return (*part[:axis], 0, *part[axis:])
-
-    waves = tuple((n, put(p)) for n, p in layout.waves)
-    return Layout(tuple(put(p) for p in layout.lanes), waves, tuple(put(i) for i in layout.items), layout.width)
-
-
-def transposed(layout: Layout) -> Layout:
-    """Rows and columns swapped: nothing moves."""
-    waves = tuple((n, p[::-1]) for n, p in layout.waves)
-    return Layout(tuple(p[::-1] for p in layout.lanes), waves, tuple(i[::-1] for i in layout.items))
-
-
-def item_map(source: Layout, target: Layout, axis: int | None = None) -> list[int]:
-    """For each item of `target`, the item of `source` that has its coordinate, with `axis` dropped first."""
-    index = {item: i for i, item in enumerate(source.items)}
-    return [index[item if axis is None else _drop(item, axis)] for item in target.items]
-
-
-# -- sub-tiles that need no data movement: None where lanes would have to exchange -----------------------
-
-
-def _reach(layout: Layout, axis: int) -> tuple[int, int]:
-    """Smallest and largest coordinate that lanes and waves add along an axis."""
-    parts = [p[axis] for p in layout.lanes] + [(n - 1) * p[axis] for n, p in layout.waves]
-    return sum(min(p, 0) for p in parts), sum(max(p, 0) for p in parts)
-
-
-def sliced(layout: Layout, offsets: Coord, shape: Coord) -> Layout | None:
-    """The items inside a window, if for every lane the same items are inside."""
-    kept = []
-    for item in layout.items:
-        inside = []
-        for axis, (offset, extent) in enumerate(zip(offsets, shape, strict=True)):
-            low, high = (item[axis] + r - offset for r in _reach(layout, axis))
-            if not (high < 0 or low >= extent) and not (low >= 0 and high < extent):
-                return None
-            inside.append(0 <= low < extent)
-        if all(inside):
-            kept.append(tuple(i - o for i, o in zip(item, offsets, strict=True)))
-    width = layout.width if len(kept) % layout.width == 0 else 1
-    return Layout(layout.lanes, layout.waves, tuple(kept), width) if kept else None
-
-
-def halved(layout: Layout) -> Layout | None:
-    """The layout of the even (and odd) columns, if each lane holds both of every pair."""
-    parts = [p[-1] for p in layout.lanes] + [p[-1] for _, p in layout.waves]
-    items = {i for i in layout.items}
-    pairs = all((*i[:-1], i[-1] ^ 1) in items for i in items)
-    if any(p % 2 for p in parts) or not pairs:
-        return None
-
-    def half(part: Coord) -> Coord:
-        return (*part[:-1], part[-1] // 2)
-
-    kept = tuple(half(i) for i in layout.items if i[-1] % 2 == 0)
-    waves = tuple((n, half(p)) for n, p in layout.waves)
-    width = layout.width // 2 if layout.width % 2 == 0 and len(kept) % (layout.width // 2) == 0 else 1
-    return Layout(tuple(half(p) for p in layout.lanes), waves, kept, width)
-
-
-def doubled(layout: Layout) -> Layout:
-    """The inverse of `halved`."""
-
-    def double(part: Coord, odd: int = 0) -> Coord:
-        return (*part[:-1], 2 * part[-1] + odd)
-
-    items = tuple(double(i, odd) for i in layout.items for odd in (0, 1))
-    waves = tuple((n, double(p)) for n, p in layout.waves)
-    return Layout(tuple(double(p) for p in layout.lanes), waves, items, 2 * layout.width)
-
-
-def joined(layouts: Sequence[Layout], starts: Sequence[int], axis: int) -> Layout | None:
-    """Tiles side by side along an axis, if their lanes and waves are laid out alike and no padding overlaps."""
-    first = layouts[0]
-    overlaps = any(start + x.extent[axis] > end for x, start, end in zip(layouts, starts, starts[1:], strict=False))
-    if overlaps or any((x.lanes, x.waves) != (first.lanes, first.waves) for x in layouts):
-        return None
-    items = tuple(
-        (*i[:axis], i[axis] + start, *i[axis + 1 :]) for x, start in zip(layouts, starts, strict=True) for i in x.items
-    )
-    return Layout(first.lanes, first.waves, items, first.width)
-
-
-# -- accumulators -------------------------------------------------------------------------------------
-
-
-def _up(x: int, step: int) -> int:
-    return -(-x // step) * step
-
-
-def wave_split(waves: int, blocks_m: int, blocks_n: int, over: tuple[int, int]) -> tuple[int, int]:
-    """How many waves really split rows and columns: no more than there are blocks; the rest hold copies."""
-    m = min(over[0], _floor_power_of_two(blocks_m))
-    n = min(over[1] * (over[0] // m), _floor_power_of_two(blocks_n))
-    assert waves % (m * n) == 0, f"{waves} waves do not form a grid of {m} x {n}"
-    return m, n
-
-
-def _floor_power_of_two(x: int) -> int:
-    return 1 << (x.bit_length() - 1)
 
 
 def accumulator_layout(shape: tuple[int, int], waves: int, over: tuple[int, int], size: int) -> Layout:
@@ -212,21 +14,16 @@ def accumulator_layout(shape: tuple[int, int], waves: int, over: tuple[int, int]
     The product is computed as (B^T A^T)^T, so that a lane holds consecutive columns of one row: whole
     vectors for stores and for the next product, and row reductions stay mostly within a lane.
     """
-    blocks_m, blocks_n = _up(shape[0], size) // size, _up(shape[1], size) // size
+    blocks_m, blocks_n = round_up(shape[0], size) // size, round_up(shape[1], size) // size
     wm, wn = wave_split(waves, blocks_m, blocks_n, over)
-    rows, cols = _up(blocks_m, wm) // wm, _up(blocks_n, wn) // wn
+    rows, cols = round_up(blocks_m, wm) // wm, round_up(blocks_n, wn) // wn
     bits = size.bit_length() - 1
     lanes = tuple((1 << b, 0) for b in range(bits)) + tuple((0, 4 << b) for b in range(LANE_BITS - bits))
     per_block = size * size // WAVE
     column = [i % 4 + (i // 4) * (4 * WAVE // size) for i in range(per_block)]
     items = tuple((m * size, n * size + c) for m in range(rows) for n in range(cols) for c in column)
     digits = ((wm, (rows * size, 0)), (wn, (0, cols * size)), (waves // (wm * wn), (0, 0)))
-    return Layout(lanes, _real_digits(digits), items, per_block)
-
-
-def _real_digits(digits: tuple[tuple[int, Coord], ...]) -> tuple[tuple[int, Coord], ...]:
-    """Without the parts of digits that are always 0, so that equal maps are equal layouts."""
-    return tuple((n, part if n > 1 else (0,) * len(part)) for n, part in digits)
+    return Layout(lanes, real_digits(digits), items, per_block)
 
 
 def operand_layout(shape: Coord, accumulator: Layout, mfma: Mfma) -> Layout:
@@ -235,43 +32,7 @@ def operand_layout(shape: Coord, accumulator: Layout, mfma: Mfma) -> Layout:
     bits = size.bit_length() - 1
     lanes = tuple((1 << b, 0) for b in range(bits)) + tuple((0, per_lane << b) for b in range(LANE_BITS - bits))
     rows = sorted({item[0] for item in accumulator.items})
-    steps = range(0, _up(shape[1], mfma.k), mfma.k)
+    steps = range(0, round_up(shape[1], mfma.k), mfma.k)
     items = tuple((r, s + e) for r in rows for s in steps for e in range(per_lane))
     waves = tuple((n, (p[0], 0)) for n, p in accumulator.waves)
     return Layout(lanes, waves, items, per_lane)
-
-
-# -- blocked layouts for memory accesses --------------------------------------------------------------
-
-
-def blocked_layout(shape: Sequence[int], waves: int, vector: int) -> Layout:
-    """Lanes side by side along the last dimension with `vector` elements each, what remains along the rows."""
-    if len(shape) == 1:
-        flat = blocked_layout((1, shape[0]), waves, vector)
-        return Layout(
-            tuple(p[1:] for p in flat.lanes),
-            tuple((n, p[1:]) for n, p in flat.waves),
-            tuple(i[1:] for i in flat.items),
-            flat.width,
-        )
-    rows, cols = shape
-    vector = min(vector, _floor_power_of_two(cols))
-    across = min(WAVE, _ceil_power_of_two(-(-cols // vector)))
-    down = min(WAVE // across, _ceil_power_of_two(rows))
-    lanes = [(0, vector << b) for b in range(across.bit_length() - 1)]
-    lanes += [(1 << b, 0) for b in range(down.bit_length() - 1)]
-    lanes += [(0, 0)] * (LANE_BITS - len(lanes))
-    waves_down = min(waves, _ceil_power_of_two(-(-rows // down)))
-    waves_across = min(waves // waves_down, _ceil_power_of_two(-(-cols // (across * vector))))
-    digits = (
-        (waves_across, (0, across * vector)),
-        (waves_down, (down, 0)),
-        (waves // (waves_down * waves_across), (0, 0)),
-    )
-    step_r, step_c = down * waves_down, across * vector * waves_across
-    items = tuple((r, c + v) for r in range(0, rows, step_r) for c in range(0, cols, step_c) for v in range(vector))
-    return Layout(tuple(lanes), _real_digits(digits), items, vector)
-
-
-def _ceil_power_of_two(x: int) -> int:
-    return 1 << (x - 1).bit_length()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpwave.backends.amd.arch import Mfma, Target
 from warpwave.backends.amd.split_depth import WANTED_STAGES
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.ir import Kernel, Op, Value, walk
+from warpwave.tiles.ir import Kernel, Op
+from warpwave.tiles.simt.assign import families
+from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
 from warpwave.tiles.types import TileType
 
 OPTIONS = ("waves", "stages")
@@ -52,30 +54,16 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         )
     plan = Plan(0, options.get("stages") or WANTED_STAGES)
     plan.waves = _choose_waves(kernel, options, plan)
-    for op in walk(kernel.body):
-        if op.name == "mma":
-            plan.mmas[op] = _plan_mma(kernel, op, target, plan)
-    plan.windowed = _is_tile_grid(kernel, plan)
+    shared = families(kernel)
+    for op in products(kernel):
+        plan.mmas[op] = _plan_mma(kernel, op, target, plan, shared)
+    plan.windowed = is_tile_grid(kernel, shared)
     plan.reasons.append(
         "blocks in windows over the tile grid, a run of them on each XCD"
         if plan.windowed
         else "one run of consecutive blocks on each XCD"
     )
     return plan
-
-
-def _is_tile_grid(kernel: Kernel, plan: Plan) -> bool:
-    """Whether blocks of a row of the grid share one operand and blocks of a column the other, as in a product."""
-    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
-    products = list(plan.mmas)
-    return grid is not None and len(grid.results) >= 2 and len(products) == 1 and not _is_rowwise(kernel, products[0])
-
-
-def _register_tiles(kernel: Kernel) -> Iterator[TileType]:
-    for op in walk(kernel.body):
-        for result in op.results:
-            if isinstance(result.type, TileType) and result.type.space == "register":
-                yield result.type
 
 
 def _elements(tile: TileType) -> int:
@@ -86,33 +74,33 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     if options.get("waves"):
         plan.reasons.append(f"{options['waves']} waves: asked for")
         return int(options["waves"])
-    products = [op for op in walk(kernel.body) if op.name == "mma"]
-    if products:
-        largest = max(_elements(op.result.tile) for op in products)
-        held = _held_registers(products)
+    found = products(kernel)
+    if found:
+        largest = max(_elements(op.result.tile) for op in found)
+        held = _held_registers(found)
         waves = 8 if held > MOST_HELD * 4 or largest > 128 * 128 else 4 if largest > 32 * 32 else 1
         plan.reasons.append(f"{waves} waves: products hold {held // waves} registers a lane at once")
         return waves
-    largest = max((_elements(t) for t in _register_tiles(kernel)), default=1)
+    largest = max((_elements(t) for t in register_tiles(kernel)), default=1)
     waves = min(8, max(1, 1 << max(0, (largest // 1024).bit_length() - 1)))
     plan.reasons.append(f"{waves} waves: the largest register tile has {largest} elements, about 16 a lane")
     return waves
 
 
-def _held_registers(products: list[Op]) -> int:
+def _held_registers(found: list[Op]) -> int:
     """Registers a lane that accumulators and register operands of different products need, if one wave had all."""
-    tiles = {op.result.tile for op in products}
-    tiles |= {op.operands[1].tile for op in products if op.operands[1].tile.space == "register"}
+    tiles = {op.result.tile for op in found}
+    tiles |= {op.operands[1].tile for op in found if op.operands[1].tile.space == "register"}
     return sum(tile.nbytes // 4 for tile in tiles) // 64
 
 
-def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan) -> MmaPlan:
+def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Families) -> MmaPlan:
     a, b, acc = op.operands[1].tile, op.operands[2].tile, op.result.tile
     rows, cols = acc.shape
     fits = [m for m in target.mfma if (m.a, m.b, m.acc) == (b.dtype.name, a.dtype.name, acc.dtype.name)]
     if not fits:
         raise _no_instruction(op, target)
-    over = _over(kernel, op, plan.waves, rows)
+    over = _over(kernel, op, plan.waves, rows, shared)
     size = 32 if _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
     depth = a.shape[0 if op.attrs["transpose_a"] else 1]
     of_size = [m for m in fits if m.m == size]
@@ -130,49 +118,21 @@ def _covers(extent: int, waves: int, size: int) -> bool:
     return extent % size == 0 and extent // size >= waves
 
 
-def _over(kernel: Kernel, op: Op, waves: int, rows: int) -> tuple[int, int]:
-    constraint = _constraint(kernel, op)
-    if constraint is not None:
-        if constraint[0] * constraint[1] != waves:
+def _over(kernel: Kernel, op: Op, waves: int, rows: int, shared: Families) -> tuple[int, int]:
+    asked = constraint(kernel, op, shared)
+    if asked is not None:
+        if asked[0] * asked[1] != waves:
             raise UnsupportedError(
-                f"over={constraint} asks for {constraint[0] * constraint[1]} waves, the kernel has {waves}",
+                f"over={asked} asks for {asked[0] * asked[1]} waves, the kernel has {waves}",
                 loc=op.loc,
-                hint=f"pass waves={constraint[0] * constraint[1]} to compile(), or drop over=",
+                hint=f"pass waves={asked[0] * asked[1]} to compile(), or drop over=",
             )
-        return constraint
-    if _is_rowwise(kernel, op):
+        return asked
+    if is_rowwise(kernel, op, shared):
         split = min(waves, 1 << max(0, (rows // 16).bit_length() - 1))
         return split, waves // split
     split = 1 << ((waves.bit_length() - 1) // 2)
     return split, waves // split
-
-
-def _constraint(kernel: Kernel, op: Op) -> tuple[int, int] | None:
-    family = _same_layout(kernel, op.result)
-    for other in walk(kernel.body):
-        if other.name == "distribute" and other.operands[0] in family and len(other.attrs["over"]) == 2:
-            over: tuple[int, int] = other.attrs["over"]
-            return over
-    return None
-
-
-def _is_rowwise(kernel: Kernel, op: Op) -> bool:
-    """Whether rows are reduced, or a product feeds this one or is fed by it: then a wave should own whole rows."""
-    family = _same_layout(kernel, op.result)
-    for other in walk(kernel.body):
-        if other.name.startswith("reduce_") and other.attrs["axis"] == 1 and other.operands[0] in family:
-            return True
-        if other.name == "mma" and other is not op:
-            linked = other.operands[1] in family or op.operands[1] in _same_layout(kernel, other.result)
-            if linked:
-                return True
-    return False
-
-
-def _same_layout(kernel: Kernel, value: Value) -> set[Value]:
-    from warpwave.backends.amd.assign import families
-
-    return families(kernel)[value]
 
 
 def _no_instruction(op: Op, target: Target) -> UnsupportedError:

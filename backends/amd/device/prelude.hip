@@ -11,6 +11,8 @@ typedef unsigned int u32;
 typedef unsigned long u64;
 typedef unsigned short u16;
 typedef unsigned char u8;
+typedef _Float16 f16;
+typedef __bf16 bf16;
 typedef u8 fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz;
 
 template <class To, class From> DEVICE To bits(From x) { return __builtin_bit_cast(To, x); }
@@ -235,6 +237,15 @@ DEVICE float minimum_number(float a, float b) { return __builtin_elementwise_min
 
 template <class T> DEVICE T larger(T a, T b) { return a > b ? a : b; }
 template <class T> DEVICE T smaller(T a, T b) { return a < b ? a : b; }
+
+#define F32_NAN __builtin_nanf("")
+#define F32_INF __builtin_inff()
+DEVICE float abs_(float x) { return __builtin_fabsf(x); }
+DEVICE float floor_(float x) { return __builtin_floorf(x); }
+DEVICE float ceil_(float x) { return __builtin_ceilf(x); }
+DEVICE float round_(float x) { return __builtin_rintf(x); }
+DEVICE float trunc_(float x) { return __builtin_truncf(x); }
+template <class T> DEVICE T fma_(T a, T b, T c) { return __builtin_elementwise_fma(a, b, c); }
 
 // -- functions (accuracy: tiles/reference/accuracy.py) ---------------------------------------------------
 

@@ -7,57 +7,25 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from warpwave.backends.amd.arch import Target
-from warpwave.backends.amd.assign import TIED, assign_layouts
-from warpwave.backends.amd.lower import control, elementwise, memory, mma, printing, reduce, shared
-from warpwave.backends.amd.lower.alignment import definitions
-from warpwave.backends.amd.lower.context import Lowering
+from warpwave.backends.amd.assign import assign_layouts
+from warpwave.backends.amd.lower import mma
+from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.pipeline import DIRECT
-from warpwave.backends.amd.lower.writer import ctype
 from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import ResourceError
 from warpwave.tiles.ir import Kernel, Op, clone, walk
+from warpwave.tiles.simt.alignment import definitions
+from warpwave.tiles.simt.ops import COMMON
+from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
 
 MAX_GRID_RANK = 4
 
-Lower = Callable[[Lowering, Op], None]
-
-LOWER: dict[str, Lower] = {
-    **dict.fromkeys(TIED - {"distribute", "cumsum"}, elementwise.lower_elementwise),
-    **dict.fromkeys(("reduce_max", "reduce_min", "reduce_sum", "reduce_prod"), reduce.lower_reduce),
-    "cumsum": reduce.lower_cumsum,
-    "constant": elementwise.lower_constant,
-    "iota": elementwise.lower_iota,
-    "broadcast": elementwise.lower_broadcast,
-    "expand_dims": elementwise.lower_expand_dims,
-    "squeeze": elementwise.lower_squeeze,
-    "transpose": elementwise.lower_transpose,
-    "slice": elementwise.lower_slice,
-    "concat": elementwise.lower_concat,
-    "deinterleave": elementwise.lower_deinterleave,
-    "interleave": elementwise.lower_interleave,
-    "distribute": elementwise.lower_distribute,
-    "random_bits": elementwise.lower_random_bits,
-    "dim": memory.lower_dim,
-    "load": memory.lower_load,
-    "store": memory.lower_store,
-    "atomic_add": memory.lower_atomic_add,
-    "copy": shared.lower_copy,
-    "shared_alloc": shared.lower_shared_alloc,
-    "shared_read": shared.lower_shared_read,
-    "shared_write": shared.lower_shared_write,
-    "mma": mma.lower_mma,
-    "for": control.lower_for,
-    "if": control.lower_if,
-    "while": control.lower_while,
-    "barrier": control.lower_barrier,
-    "check": control.lower_check,
-    "print": printing.lower_print,
-}
+LOWER: dict[str, Callable[[AmdLowering, Op], None]] = {**COMMON, "mma": mma.lower_mma}
 
 
-def lower_op(lw: Lowering, op: Op) -> None:
+def lower_op(lw: AmdLowering, op: Op) -> None:
     """Emit one op."""
     lw.body.loc = op.loc
     if op.name == "grid":
@@ -69,7 +37,7 @@ def lower_op(lw: Lowering, op: Op) -> None:
         LOWER[op.name](lw, op)
 
 
-def _lower_grid(lw: Lowering, op: Op) -> None:
+def _lower_grid(lw: AmdLowering, op: Op) -> None:
     """This block's coordinates: the backend chooses the order, so that each XCD's blocks share what they read."""
     last = len(op.results) - 1
     sizes = [f"grid_sizes[{axis}]" for axis in range(last + 1)]
@@ -109,7 +77,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if not options.get("stages") and DIRECT in target.direct_to_lds_widths:
         split_depth(kernel, target)
     plan = make_plan(kernel, target, options)
-    lw = Lowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))
+    lw = AmdLowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
         lw.names[value] = name + "_"
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
@@ -124,7 +92,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     return Lowered(text, located, plan, shared_bytes, tuple(lw.checks), tuple(lw.prints))
 
 
-def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
+def _too_much_shared(lw: AmdLowering, total: int) -> ResourceError:
     users = [f"  {v.name or v.type}: {t.pitch * t.shape[0]} bytes ({v.type})" for v, t in lw.shared.items()]
     users.append(f"  scratch for conversions and reductions: {lw.scratch_bytes} bytes")
     return ResourceError(
@@ -134,7 +102,7 @@ def _too_much_shared(lw: Lowering, total: int) -> ResourceError:
     )
 
 
-def _text(lw: Lowering, shared_bytes: int, body: str) -> str:
+def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
     kernel = lw.kernel
     parameters, locals_ = _parameters(kernel)
     head = [

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwave.backends.amd.arch import WAVE, Mfma
-from warpwave.backends.amd.layout import LANE_BITS, Layout
-from warpwave.backends.amd.lower.context import Lowering, SharedTile, lane_terms
-from warpwave.backends.amd.lower.convert import convert
-from warpwave.backends.amd.lower.shared import to_shared
-from warpwave.backends.amd.lower.writer import ctype
+from warpwave.backends.amd.layout import LANE_BITS
+from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.context import SharedTile, lane_terms
+from warpwave.tiles.simt.convert import convert
+from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.shared import to_shared
+from warpwave.tiles.simt.writer import ctype
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def fragment_type(dtype: DType, per_lane: int) -> str:
     return f"vec<{element}, {per_lane}>"
 
 
-def lower_mma(lw: Lowering, op: Op) -> None:
+def lower_mma(lw: AmdLowering, op: Op) -> None:
     """All steps of the product, unrolled."""
     acc, a, b = op.operands
     mfma, layout = lw.plan.mmas[op].mfma, lw.layout(op.result)
@@ -139,7 +141,7 @@ class _Operand:
         return f"[{e}]" if self.per_lane > 1 else ""
 
 
-def _fragments(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile | None) -> None:
+def _fragments(lw: AmdLowering, op: Op, operand: _Operand, shared: SharedTile | None) -> None:
     """Declare and fill the fragments of one operand for step s, one for each block of rows (a) or columns (b)."""
     kind = ctype(operand.dtype)
     lw.body.line(f"vec<{kind}, {operand.per_lane}> {operand.which}[{len(operand.places)}];")
@@ -158,7 +160,7 @@ def _fragments(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile | Non
         _mask_depth(lw, operand, kind)
 
 
-def _read_rows(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
+def _read_rows(lw: AmdLowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
     """Elements that are neighbours in shared memory, or one by one where k runs across rows."""
     kind, which = ctype(operand.dtype), operand.which
     run = _run(operand.order, operand.dtype) if operand.depth_last else 1
@@ -182,7 +184,7 @@ def _read_rows(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile) -> N
             lw.body.line(f"EACH(q, {run}) {which}[i]{operand.item(f'e * {run} + q')} = x[q];")
 
 
-def _can_read_transposed(lw: Lowering, operand: _Operand) -> bool:
+def _can_read_transposed(lw: AmdLowering, operand: _Operand) -> bool:
     """Whether ds_read_b64_tr_b16 serves: 16-bit elements, and k in runs of four."""
     fours = (
         all(
@@ -197,7 +199,7 @@ def _can_read_transposed(lw: Lowering, operand: _Operand) -> bool:
     return operand.dtype.bits == 16 and fours and "ds_read_b64_tr_b16" in lw.target.lds
 
 
-def _read_transposed(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
+def _read_transposed(lw: AmdLowering, op: Op, operand: _Operand, shared: SharedTile) -> None:
     """Four rows by sixteen columns at a time: each lane ends with four values of k in its column.
 
     In a group of 16 lanes, lane l brings four columns of row l / 4, and receives column l (CDNA4 ISA, LDS
@@ -225,7 +227,7 @@ def _read_transposed(lw: Lowering, op: Op, operand: _Operand, shared: SharedTile
         lw.body.line(f"EACH(q, 4) {operand.which}[i][e * 4 + q] = x[q];")
 
 
-def _mask_depth(lw: Lowering, operand: _Operand, kind: str) -> None:
+def _mask_depth(lw: AmdLowering, operand: _Operand, kind: str) -> None:
     """Items beyond the depth of the product count as 0: what lies there may be anything."""
     order = operand.order
     if max(order.flat) + order.lane_reach < operand.depth:
@@ -238,7 +240,7 @@ def _mask_depth(lw: Lowering, operand: _Operand, kind: str) -> None:
     return lw.body.line(f"EACH(e, {operand.per_lane}) if ({k} >= {operand.depth}) {target} = zero<{kind}>();")
 
 
-def _mask_words(lw: Lowering, operand: _Operand, kind: str, unit: int) -> None:
+def _mask_words(lw: AmdLowering, operand: _Operand, kind: str, unit: int) -> None:
     """Items that share a register are all inside or all beyond the depth: one select for them."""
     words, per_lane = operand.per_lane // unit, operand.per_lane
     k = f"{operand.order.lane} + {lw.table(operand.order.flat)}[s * {per_lane} + e * {unit}]"
@@ -247,7 +249,7 @@ def _mask_words(lw: Lowering, operand: _Operand, kind: str, unit: int) -> None:
     lw.body.line(f"{operand.which}[i] = bits<vec<{kind}, {per_lane}>>(words);")
 
 
-def _index(lw: Lowering, op: Op, axis: int) -> str:
+def _index(lw: AmdLowering, op: Op, axis: int) -> str:
     """The row (axis 0) or column of the accumulator that this lane's operand item belongs to."""
     terms = [f"(lane & {lw.plan.mmas[op].mfma.m - 1})"]
     terms += [f"{digit} * {part[axis]}" for digit, part in lw.wave_digits(lw.layout(op.result).waves) if part[axis]]

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from warpwave.backends.amd.layout import blocked_layout
-from warpwave.backends.amd.lower.context import Lowering, SharedTile
-from warpwave.backends.amd.lower.control import assign_all, declare_carried, lower_block
-from warpwave.backends.amd.lower.memory import emit_load, open_window
-from warpwave.backends.amd.lower.shared import place_shared, write_shared
+from warpwave.backends.amd.lower.context import AmdLowering
+from warpwave.backends.amd.lower.place import place_shared
 from warpwave.tiles.ir import OPS, Block, Op, Value
+from warpwave.tiles.simt.context import SharedTile
+from warpwave.tiles.simt.control import assign_all, declare_carried, lower_block
+from warpwave.tiles.simt.memory import emit_load, open_window
+from warpwave.tiles.simt.shared import wide_layout, write_shared
 from warpwave.tiles.types import TileType
 
 DIRECT = 16  # bytes a lane of the widest direct load
@@ -78,7 +79,7 @@ def _feeding(body: Block, loads: list[Op]) -> list[Op]:
     return chosen[::-1]
 
 
-def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
+def choose_stages(lw: AmdLowering, op: Op, loads: list[Op]) -> int:
     """As many stages as asked for, or as fit this workgroup's share of the LDS.
 
     The share leaves room for workgroups that together give each SIMD two waves.
@@ -91,7 +92,7 @@ def choose_stages(lw: Lowering, op: Op, loads: list[Op]) -> int:
     return stages
 
 
-def lower_pipeline(lw: Lowering, op: Op) -> None:
+def lower_pipeline(lw: AmdLowering, op: Op) -> None:
     """The loop, with its loads a few iterations ahead."""
     (body,) = op.regions
     loads = staged_loads(body)
@@ -116,7 +117,7 @@ def lower_pipeline(lw: Lowering, op: Op) -> None:
     lw.body.line("}")
 
 
-def _reserve(lw: Lowering, load: Op, stages: int) -> StagedLoad:
+def _reserve(lw: AmdLowering, load: Op, stages: int) -> StagedLoad:
     before = lw.shared_bytes
     shared = place_shared(lw, load.result)
     stage_bytes = lw.shared_bytes - before
@@ -126,7 +127,7 @@ def _reserve(lw: Lowering, load: Op, stages: int) -> StagedLoad:
 
 @dataclass
 class _Loop:
-    lw: Lowering
+    lw: AmdLowering
     op: Op
     ring: list[StagedLoad]
     stages: int
@@ -150,9 +151,7 @@ class _Loop:
         name = lw.define(counter, counter.name)
         lw.body.line(f"const int {name} = {self.start} + ({iteration}) * {self.step};")
         for op in _feeding(self.body, [load.op for load in self.ring]):
-            from warpwave.backends.amd.lower.lower import lower_op
-
-            lower_op(lw, op)
+            lw.lower_op(op)
 
     def _iteration(self, counter: str) -> None:
         """This iteration's computation, on its stage."""
@@ -274,7 +273,7 @@ class _Loop:
 
     def _through_registers(self, load: StagedLoad, window: object, target: SharedTile, fill: str) -> None:
         lw, tile = self.lw, load.tile
-        layout = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+        layout = wide_layout(lw, tile)
         staged = lw.fresh("staged")
         lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
         emit_load(lw, window, layout, tile, staged, fill)  # type: ignore[arg-type]
@@ -286,7 +285,7 @@ class _Loop:
         """The next iteration's tiles wait in registers while this one is computed."""
         lw = self.lw
         lw.body.line(f"const int trips = trip_count({self.start}, {self.stop}, {self.step});")
-        layouts = [blocked_layout(x.tile.shape, lw.plan.waves, max(1, 16 // x.tile.dtype.nbytes)) for x in self.ring]
+        layouts = [wide_layout(lw, x.tile) for x in self.ring]
         staged = [lw.fresh("staged") for _ in self.ring]
         for load, layout, name in zip(self.ring, layouts, staged, strict=True):
             lw.body.line(f"{lw.tile_type(load.tile.dtype, layout)} {name};")
@@ -333,11 +332,11 @@ class _Loop:
             self._iteration(counter)
 
 
-def _direct_count(lw: Lowering, load: StagedLoad) -> int:
+def _direct_count(lw: AmdLowering, load: StagedLoad) -> int:
     return -(-load.stage_bytes // (64 * DIRECT * lw.plan.waves))
 
 
-def _is_zero_fill(lw: Lowering, fill: Value) -> str:
+def _is_zero_fill(lw: AmdLowering, fill: Value) -> str:
     """Direct loads put zeros where they read outside."""
     name = lw.name(fill)
     return "true" if name in ("0", "0L", "0x0.0p+0f") or name.endswith(("(0x0.0p+0f)", ")0")) else "false"

@@ -10,9 +10,14 @@ import pytest
 from warpwave.backends.amd.arch import TARGETS, WAVE
 from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.fragments import accumulator
-from warpwave.backends.amd.layout import (
+from warpwave.backends.amd.layout import accumulator_layout, operand_layout
+from warpwave.backends.amd.plan import make_plan
+from warpwave.backends.amd.tests.harness import captured
+from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers, rearranged
+from warpwave.tiles.dtypes import bf16
+from warpwave.tiles.ir import walk
+from warpwave.tiles.simt.layout import (
     Layout,
-    accumulator_layout,
     blocked_layout,
     doubled,
     drop_axis,
@@ -21,15 +26,9 @@ from warpwave.backends.amd.layout import (
     insert_axis,
     item_map,
     joined,
-    operand_layout,
     sliced,
     transposed,
 )
-from warpwave.backends.amd.plan import make_plan
-from warpwave.backends.amd.tests.harness import captured
-from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers, rearranged
-from warpwave.tiles.dtypes import bf16
-from warpwave.tiles.ir import walk
 
 EXTENTS = (1, 2, 3, 7, 16, 33, 64, 100)
 
@@ -66,10 +65,10 @@ def assert_covers(layout: Layout, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("waves", [1, 2, 8])
 def test_blocked_layouts_cover_every_shape_once(waves):
     for rows, cols, vector in itertools.product(EXTENTS, EXTENTS, (1, 4, 8, 16)):
-        layout = blocked_layout((rows, cols), waves, vector)
+        layout = blocked_layout((rows, cols), WAVE, waves, vector)
         assert layout.wave_count == waves
         assert_covers(layout, (rows, cols))
-        assert_covers(blocked_layout((cols,), waves, vector), (cols,))
+        assert_covers(blocked_layout((cols,), WAVE, waves, vector), (cols,))
 
 
 OVER = {1: [(1, 1)], 4: [(2, 2), (4, 1), (1, 4)], 8: [(2, 4), (8, 1)]}
@@ -98,7 +97,7 @@ def samples():
     """Layouts of all kinds, each with the shape of a tile."""
     for shape in ((16, 64), (33, 66), (64, 32), (7, 5), (128, 128), (3, 300)):
         for waves, vector in ((1, 1), (4, 8), (2, 4)):
-            yield blocked_layout(shape, waves, vector), shape
+            yield blocked_layout(shape, WAVE, waves, vector), shape
         yield accumulator_layout(shape, 4, (2, 2), 16), shape
         yield accumulator_layout(shape, 4, (4, 1), 32), shape
 

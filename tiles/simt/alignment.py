@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from warpwave.backends.amd.lower.context import Lowering
 from warpwave.tiles.ir import Kernel, Op, Value, walk
+from warpwave.tiles.simt.context import Lowering
 from warpwave.tiles.types import TileType
 
 ANY = 1 << 30  # divides what is always 0

@@ -13,8 +13,8 @@ from warpwave.tiles.reference.formats import narrow
 
 CTYPES = {
     "f32": "float",
-    "f16": "_Float16",
-    "bf16": "__bf16",
+    "f16": "f16",
+    "bf16": "bf16",
     "fp8e4m3": "fp8e4m3",
     "fp8e5m2": "fp8e5m2",
     "fp8e4m3fnuz": "fp8e4m3fnuz",
@@ -90,9 +90,9 @@ def _float_literal(value: float, dtype: DType) -> str:
     if dtype.is_fp8:
         return f"({ctype(dtype)}){np.asarray(value).astype(dtype.numpy).view(np.uint8)}"
     if value != value:
-        text = '__builtin_nanf("")'
+        text = "F32_NAN"
     elif value in (float("inf"), float("-inf")):
-        text = ("-" if value < 0 else "") + "__builtin_inff()"
+        text = ("-" if value < 0 else "") + "F32_INF"
     else:
         text = f"{value.hex()}f"
     return text if dtype.name == "f32" else f"({ctype(dtype)})({text})"

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.convert import inside
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op
+from warpwave.tiles.simt.context import Lowering
+from warpwave.tiles.simt.convert import inside
 from warpwave.tiles.types import TileType
 
 CAPACITY = 1 << 17

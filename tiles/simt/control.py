@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.convert import convert, inside
 from warpwave.tiles.ir import Block, Op, Value
+from warpwave.tiles.simt.context import Lowering
+from warpwave.tiles.simt.convert import convert, inside
 
 
 def declare_carried(lw: Lowering, op: Op, sources: Sequence[Value]) -> None:
@@ -38,21 +38,16 @@ def assign_all(lw: Lowering, names: Sequence[str], targets: Sequence[Value], sou
 
 def lower_block(lw: Lowering, block: Block) -> None:
     """All ops of a region but its terminator."""
-    from warpwave.backends.amd.lower.lower import lower_op
-
     for op in block.ops:
         if op.name not in ("yield", "condition"):
-            lower_op(lw, op)
+            lw.lower_op(op)
 
 
 def lower_for(lw: Lowering, op: Op) -> None:
     """A counted loop; a step may be negative."""
     (body,) = op.regions
-    if op.attrs["kind"] == "pipeline":
-        from warpwave.backends.amd.lower.pipeline import lower_pipeline, staged_loads
-
-        if staged_loads(body):
-            return lower_pipeline(lw, op)
+    if op.attrs["kind"] == "pipeline" and lw.lower_pipeline(op):
+        return
     start, stop, step = (lw.name(v) for v in op.operands[:3])
     declare_carried(lw, op, op.operands[3:])
     names = [lw.name(v) for v in op.results]
@@ -68,7 +63,6 @@ def lower_for(lw: Lowering, op: Op) -> None:
         lower_block(lw, body)
         assign_all(lw, names, op.results, body.terminator.operands)
         lw.enter_region()
-    return None
 
 
 def lower_if(lw: Lowering, op: Op) -> None:

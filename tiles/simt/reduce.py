@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from warpwave.backends.amd.layout import Layout, drop_axis
-from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.convert import convert, inside
-from warpwave.backends.amd.lower.elementwise import narrow, wide
-from warpwave.backends.amd.lower.writer import ctype, literal
 from warpwave.tiles.dtypes import DType, f32, i32
 from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.context import Lowering
+from warpwave.tiles.simt.convert import convert, inside
+from warpwave.tiles.simt.elementwise import narrow, wide
+from warpwave.tiles.simt.layout import Layout, drop_axis
+from warpwave.tiles.simt.writer import ctype, literal
 
 
 def _working_dtype(dtype: DType) -> DType:
@@ -175,7 +175,7 @@ def lower_cumsum(lw: Lowering, op: Op) -> None:
     along_cols = axis == layout.rank - 1
     lines, count = (rows, cols) if along_cols else (cols, rows)
     step, stride = (1, pitch) if along_cols else (pitch, 1)
-    with body.block(f"for (int line = thread; line < {lines}; line += {lw.plan.threads})"):
+    with body.block(f"for (int line = thread; line < {lines}; line += {lw.threads})"):
         body.line(f"{kind} sum = 0;")
         with body.block(f"for (int k = 0; k < {count}; ++k)"):
             index = f"{count - 1} - k" if op.attrs["reverse"] else "k"

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpwave.backends.amd.layout import Layout
-from warpwave.backends.amd.lower.alignment import origin_divisor
-from warpwave.backends.amd.lower.context import Lowering, both, declare_place, vector_width
-from warpwave.backends.amd.lower.writer import ctype
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.alignment import origin_divisor
+from warpwave.tiles.simt.context import Lowering, both, declare_place, vector_width
+from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TileType
 
 
@@ -120,7 +120,7 @@ def lower_load(lw: Lowering, op: Op) -> None:
     tensor, fill, *coords = op.operands
     tile: TileType = op.attrs["type"]
     if tile.space == "shared":
-        from warpwave.backends.amd.lower.shared import load_shared
+        from warpwave.tiles.simt.shared import load_shared
 
         return load_shared(lw, op)
     window = open_window(lw, tensor, coords, tile, op)
@@ -161,7 +161,7 @@ def lower_store(lw: Lowering, op: Op) -> None:
     tensor, value, *coords = op.operands
     tile = value.tile
     if tile.space == "shared":
-        from warpwave.backends.amd.lower.shared import read_to_registers
+        from warpwave.tiles.simt.shared import read_to_registers
 
         value = read_to_registers(lw, value)
     window = open_window(lw, tensor, coords, tile, op)

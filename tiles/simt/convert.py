@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpwave.backends.amd.layout import Layout
-from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.writer import ctype
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Value
+from warpwave.tiles.simt.context import Lowering
+from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.writer import ctype
 
 Place = tuple[int, ...]
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from warpwave.backends.amd.assign import flattened, starts
-from warpwave.backends.amd.layout import (
+from warpwave.tiles.dtypes import DType
+from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.assign import flattened, starts
+from warpwave.tiles.simt.context import Lowering
+from warpwave.tiles.simt.convert import convert, through_shared
+from warpwave.tiles.simt.layout import (
     Layout,
     doubled,
     drop_axis,
@@ -14,22 +18,12 @@ from warpwave.backends.amd.layout import (
     sliced,
     transposed,
 )
-from warpwave.backends.amd.lower.context import Lowering
-from warpwave.backends.amd.lower.convert import convert, through_shared
-from warpwave.backends.amd.lower.writer import ctype, literal
-from warpwave.tiles.dtypes import DType
-from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.writer import ctype, literal
 
 BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-# On whole vectors of f32: the compiler makes v_pk_add, v_pk_mul and v_pk_fma of them.
-PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "__builtin_elementwise_fma({}, {}, {})"}
-ROUND = {
-    "floor": "__builtin_floorf",
-    "ceil": "__builtin_ceilf",
-    "round": "__builtin_rintf",
-    "trunc": "__builtin_truncf",
-}
+# On whole vectors of f32: some targets have packed instructions for them.
+PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "fma_({}, {}, {})"}
 UNSIGNED = {8: "u8", 32: "u32", 64: "u64"}
 
 
@@ -65,7 +59,7 @@ def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> 
     if name == "isnan":
         return f"({args[0]} != {args[0]})"
     if name in ("neg", "abs") and dtype.name == "f32":  # the sign bit alone; becomes an operand's modifier
-        return f"(-{raw[0]})" if name == "neg" else f"__builtin_fabsf({raw[0]})"
+        return f"(-{raw[0]})" if name == "neg" else f"abs_({raw[0]})"
     if name in ("neg", "abs"):  # exact on the bits of every format
         sign = 1 << (dtype.bits - 1)
         unsigned = "u32" if dtype.bits == 32 else "u16"
@@ -82,18 +76,14 @@ def _float_expression(op: Op, args: list[str], raw: list[str], dtype: DType) -> 
         text = f"{name}{suffix}({args[0]}, {args[1]})"
     elif name == "relu":
         text = f"maximum({args[0]}, 0.0f)"
-    elif name in ROUND:
-        text = f"{ROUND[name]}({args[0]})"
     else:
         text = f"{name}_({args[0]})"
     return narrow(f"({text})", dtype)
 
 
 def _fma(args: list[str], raw: list[str], dtype: DType) -> str:
-    if dtype.name == "f32":
-        return f"__builtin_fmaf({', '.join(args)})"
-    if dtype.name == "f16":
-        return f"__builtin_fmaf16({', '.join(raw)})"
+    if dtype.name in ("f32", "f16"):
+        return f"fma_({', '.join(raw)})"
     # rounded to odd first, so that the format's own rounding is the only one
     return narrow(f"fma_odd({', '.join(args)})", dtype)
 

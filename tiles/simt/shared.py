@@ -4,72 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from warpwave.backends.amd.arch import WAVE, Mfma
-from warpwave.backends.amd.layout import Layout, blocked_layout
-from warpwave.backends.amd.lds import Read, solve
-from warpwave.backends.amd.lower.context import Lowering, SharedTile, declare_place
-from warpwave.backends.amd.lower.convert import inside
-from warpwave.backends.amd.lower.memory import emit_load, open_window, run_length
-from warpwave.backends.amd.lower.writer import ctype
-from warpwave.tiles.ir import Op, Value, walk
+from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.context import Lowering, SharedTile, declare_place
+from warpwave.tiles.simt.convert import inside
+from warpwave.tiles.simt.layout import Layout, blocked_layout
+from warpwave.tiles.simt.memory import emit_load, open_window, run_length
+from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TileType
 
 
-def place_shared(lw: Lowering, value: Value) -> SharedTile:
-    """Reserve shared memory for a tile, swizzled for the products that read it."""
-    tile = value.tile
-    uses = [op for op in walk(lw.kernel.body) if op.name == "mma" and value in op.operands[1:]]
-    rows, cols = padded_extent(lw, value, uses)
-    size = tile.dtype.nbytes
-    pitch = -(-cols * size // 16) * 16
-    reads = [read for op in uses for read in _operand_reads(lw, op, value)]
-    masks = solve(pitch, size, rows, reads, 16).swizzle.masks if reads else ()
-    shared = SharedTile(lw.allocate(pitch * rows), pitch, masks, tile.dtype, tile.shape)
-    lw.shared[value] = shared
-    return shared
-
-
-def padded_extent(lw: Lowering, value: Value, uses: Sequence[Op]) -> tuple[int, int]:
-    """Rows and columns that products read, padding of the last matrix instruction included."""
-    shape = (1, *value.tile.shape)[-2:]
-    rows, cols = shape
-    for op in uses:
-        layout, mfma = lw.layout(op.result), lw.plan.mmas[op].mfma
-        is_a = value is op.operands[1]
-        across = layout.extent[0 if is_a else 1]
-        depth_axis = int(not op.attrs["transpose_a"]) if is_a else int(op.attrs["transpose_b"])
-        depth = -(-shape[depth_axis] // mfma.k) * mfma.k
-        wanted = (depth, across) if depth_axis == 0 else (across, depth)
-        rows, cols = max(rows, wanted[0]), max(cols, wanted[1])
-    return rows, cols
-
-
-def _operand_reads(lw: Lowering, op: Op, value: Value) -> list[Read]:
-    """The LDS accesses of one fragment, for the swizzle solver."""
-    mfma = lw.plan.mmas[op].mfma
-    is_a = value is op.operands[1]
-    depth_last = (not op.attrs["transpose_a"]) if is_a else op.attrs["transpose_b"]
-    if not depth_last:
-        return []
-    return [_row_read(lw, mfma, value)]
-
-
-def _row_read(lw: Lowering, mfma: Mfma, value: Value) -> Read:
-    lane = np.arange(WAVE)
-    per_lane = mfma.k * mfma.m // WAVE // mfma.runs
-    width = min(16, max(4, per_lane * value.tile.dtype.nbytes))
-    access = lw.target.lds[f"ds_read_b{8 * width}"]
-    return Read(access, lane % mfma.m, lane // mfma.m * per_lane)
+def wide_layout(lw: Lowering, tile: TileType) -> Layout:
+    """The layout in which a tile is moved 16 bytes at a time."""
+    return blocked_layout(tile.shape, lw.machine.lanes, lw.waves, max(1, 16 // tile.dtype.nbytes))
 
 
 def load_shared(lw: Lowering, op: Op) -> None:
     """Global to shared memory through registers."""
     tensor, fill, *coords = op.operands
     tile: TileType = op.attrs["type"]
-    shared = place_shared(lw, op.result)
-    layout = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+    shared = lw.place_shared(op.result)
+    layout = wide_layout(lw, tile)
     window = open_window(lw, tensor, coords, tile, op)
     staged = lw.fresh("staged")
     lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
@@ -89,11 +43,11 @@ def write_shared(
     with lw.body.each(len(layout.items) // run):
         place = _address(lw, shared, layout, f"i * {run}")
         if run == 1:
-            text = f"*({kind} *)(lds + {place}) = {name}.get(i);"
+            text = f"*({kind} *)({lw.machine.memory} + {place}) = {name}.get(i);"
         else:
             lw.body.line(f"vec<{kind}, {run}> x;")
             lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
-            text = f"*(vec<{kind}, {run}> *)(lds + {place}) = x;"
+            text = f"*(vec<{kind}, {run}> *)({lw.machine.memory} + {place}) = x;"
         lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
 
 
@@ -122,9 +76,9 @@ def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, til
             lw.body.line(f"const int place = {condition} ? {place} : {shared.offset};")
             place = "place"
         if run == 1:
-            lw.body.line(f"{name}.set(i, *(const {kind} *)(lds + {place}));")
+            lw.body.line(f"{name}.set(i, *(const {kind} *)({lw.machine.memory} + {place}));")
         else:
-            lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)(lds + {place});")
+            lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)({lw.machine.memory} + {place});")
             lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
 
 
@@ -132,7 +86,7 @@ def read_to_registers(lw: Lowering, value: Value) -> Value:
     """A shared tile as a register value of its own, laid out for wide accesses."""
     tile = value.tile.with_(space="register")
     own = Value(tile)
-    lw.layouts[own] = blocked_layout(tile.shape, lw.plan.waves, max(1, 16 // tile.dtype.nbytes))
+    lw.layouts[own] = wide_layout(lw, tile)
     name = lw.declare(own)
     read_shared(lw, lw.shared[value], name, lw.layout(own), tile)
     return own
@@ -140,7 +94,7 @@ def read_to_registers(lw: Lowering, value: Value) -> Value:
 
 def to_shared(lw: Lowering, value: Value) -> SharedTile:
     """A register tile in shared memory, for a product that cannot take it from registers."""
-    shared = place_shared(lw, value)
+    shared = lw.place_shared(value)
     write_shared(lw, shared, lw.name(value), lw.layout(value), value.tile)
     return shared
 
@@ -152,13 +106,13 @@ def lower_copy(lw: Lowering, op: Op) -> None:
         name = lw.declare(op.result)
         read_shared(lw, lw.shared[source], name, lw.layout(op.result), op.result.tile)
         return
-    shared = place_shared(lw, op.result)
+    shared = lw.place_shared(op.result)
     write_shared(lw, shared, lw.name(source), lw.layout(source), source.tile)
 
 
 def lower_shared_alloc(lw: Lowering, op: Op) -> None:
     """Reserve an explicit buffer."""
-    place_shared(lw, op.result)
+    lw.place_shared(op.result)
 
 
 def _window(lw: Lowering, buffer: Value, offsets: Sequence[Value], tile: TileType) -> SharedTile:
@@ -183,7 +137,7 @@ def _scalar_writes(lw: Lowering, shared: SharedTile, name: str, layout: Layout, 
     conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
     with lw.body.each(len(layout.items)):
         place = _address(lw, shared, layout, "i")
-        text = f"*({ctype(tile.dtype)} *)(lds + {place}) = {name}.get(i);"
+        text = f"*({ctype(tile.dtype)} *)({lw.machine.memory} + {place}) = {name}.get(i);"
         lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
 
 
@@ -196,15 +150,15 @@ def lower_shared_read(lw: Lowering, op: Op) -> None:
     own = op.result
     if tile.space == "shared":
         own = Value(tile.with_(space="register"))
-        lw.layouts[own] = blocked_layout(tile.shape, lw.plan.waves, 1)
+        lw.layouts[own] = blocked_layout(tile.shape, lw.machine.lanes, lw.waves, 1)
     layout = lw.layout(own)
     name = lw.declare(own)
     condition = inside(lw, layout, tile.shape)
     with lw.body.each(len(layout.items)):
-        load = f"*(const {ctype(tile.dtype)} *)(lds + {_address(lw, window, layout, 'i')})"
+        load = f"*(const {ctype(tile.dtype)} *)({lw.machine.memory} + {_address(lw, window, layout, 'i')})"
         lw.body.line(
             f"{name}.set(i, {load if condition == 'true' else f'{condition} ? {load} : zero<{ctype(tile.dtype)}>()'});"
         )
     if tile.space == "shared":
-        shared = place_shared(lw, op.result)
+        shared = lw.place_shared(op.result)
         write_shared(lw, shared, name, layout, tile)

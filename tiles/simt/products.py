@@ -1,0 +1,55 @@
+"""How the matrix products of a kernel are connected: what a backend asks before it splits them over waves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from warpwave.tiles.ir import Kernel, Op, Value, walk
+from warpwave.tiles.types import TileType
+
+Families = Mapping[Value, set[Value]]
+
+
+def register_tiles(kernel: Kernel) -> Iterator[TileType]:
+    """Types of all register tiles that ops make."""
+    for op in walk(kernel.body):
+        for result in op.results:
+            if isinstance(result.type, TileType) and result.type.space == "register":
+                yield result.type
+
+
+def products(kernel: Kernel) -> list[Op]:
+    """All mma ops, in program order."""
+    return [op for op in walk(kernel.body) if op.name == "mma"]
+
+
+def is_tile_grid(kernel: Kernel, families: Families) -> bool:
+    """Whether blocks of a row of the grid share one operand and blocks of a column the other, as in a product."""
+    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
+    found = products(kernel)
+    return (
+        grid is not None and len(grid.results) >= 2 and len(found) == 1 and not is_rowwise(kernel, found[0], families)
+    )
+
+
+def constraint(kernel: Kernel, op: Op, families: Families) -> tuple[int, int] | None:
+    """The user's `over=` for a product's accumulator, if there is one."""
+    family = families[op.result]
+    for other in walk(kernel.body):
+        if other.name == "distribute" and other.operands[0] in family and len(other.attrs["over"]) == 2:
+            over: tuple[int, int] = other.attrs["over"]
+            return over
+    return None
+
+
+def is_rowwise(kernel: Kernel, op: Op, families: Families) -> bool:
+    """Whether rows are reduced, or a product feeds this one or is fed by it: then a wave should own whole rows."""
+    family = families[op.result]
+    for other in walk(kernel.body):
+        if other.name.startswith("reduce_") and other.attrs["axis"] == 1 and other.operands[0] in family:
+            return True
+        if other.name == "mma" and other is not op:
+            linked = other.operands[1] in family or op.operands[1] in families[other.result]
+            if linked:
+                return True
+    return False
