@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.build import REMEDY, find_compiler
-from warpwave.backends.amd.lower.lower import lower
+from warpwave.backends.amd.compilation import compiled
 from warpwave.backends.amd.program import AmdProgram
+from warpwave.backends.amd.runtime import hip
+from warpwave.backends.amd.runtime.devices import devices, target_of
 from warpwave.backends.amd.tuned import constants_for
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.backend import Diagnosis, Target
@@ -17,46 +20,48 @@ from warpwave.tiles.runtime.backend import Diagnosis, Target
 
 @dataclass(frozen=True)
 class AmdBackend:
-    """Compiles kernels to machine code and runs it on the simulator."""
+    """Compiles kernels to machine code and runs it on AMD GPUs, or on the simulator where there is none."""
 
     name: str = "amd"
 
     def targets(self) -> Sequence[Target]:
-        """gfx942 and gfx950; both run on the simulator."""
-        here = find_compiler() is not None
-        missing = "" if here else "a clang with the AMDGPU target"
-        return [
-            Target(
-                f"amd:{name}",
-                " / ".join(chip.name for chip in target.chips),
-                runs="simulator" if here else "",
-                missing=missing,
-                remedy="" if here else REMEDY,
-            )
-            for name, target in TARGETS.items()
-        ]
+        """gfx942 and gfx950."""
+        return _targets()
 
     def target_for(self, device: str) -> str | None:
-        """Arrays in host memory are not AMD's unless a target is named."""
-        return None
+        """AMD GPUs' arrays; arrays in host memory are not AMD's unless a target is named."""
+        return target_of(device, tuple(TARGETS))
 
     def diagnose(self) -> Sequence[Diagnosis]:
-        """The compiler is all that building needs."""
-        compiler = find_compiler()
+        """The compiler is all that building needs; hip-python and a GPU are for running on one."""
+        compiler, found = find_compiler(), devices()
+        runs = ", ".join(map(str, found)) or "no AMD GPU: code runs on the simulator"
         return [
             Diagnosis("AMD compiler", compiler is not None, compiler.version if compiler else "not found", REMEDY),
+            Diagnosis("hip-python", hip.is_installed(), runs if hip.is_installed() else "not installed", hip.REMEDY),
         ]
 
     def compile(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> AmdProgram:
-        """Lower and build; ResourceError if the compiler had to spill."""
-        arch = TARGETS[target.split(":")[1]]
-        program = AmdProgram(kernel, arch, lower(kernel, arch, dict(options)))
-        program.check_resources()
-        return program
+        """Lower and build; ResourceError if it does not fit. `:sim` runs on the simulator whatever is here."""
+        _, arch, *simulated = target.split(":")
+        return compiled(kernel, TARGETS[arch], options, simulated=bool(simulated))
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""
         return constants_for(kernel, target, arguments)
+
+
+@cache
+def _targets() -> list[Target]:
+    here = find_compiler() is not None
+    missing = "" if here else "a clang with the AMDGPU target"
+    remedy = "" if here else REMEDY
+    found: list[Target] = []
+    for name, target in TARGETS.items():
+        device = next((d.name for d in devices() if d.arch == name), "simulator")
+        chips = " / ".join(chip.name for chip in target.chips)
+        found.append(Target(f"amd:{name}", chips, device if here else "", missing, remedy))
+    return found
 
 
 BACKEND = AmdBackend()

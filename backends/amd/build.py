@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from warpwave.tiles.errors import InternalError, UnsupportedError
@@ -32,10 +33,23 @@ REMEDY = "pip install 'ziglang>=0.17'"
 
 @dataclass(frozen=True)
 class Compiler:
-    """A clang with the AMDGPU target: how to call it, and its version."""
+    """A clang with the AMDGPU target: how to call it and its linker, and the file that is the program."""
 
     command: tuple[str, ...]
-    version: str
+    linker: tuple[str, ...]
+    program: Path
+
+    @cached_property
+    def identity(self) -> str:
+        """Differs between compilers and between releases; asking for the version would start a process."""
+        stat = self.program.stat()
+        return f"{self.program.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+
+    @cached_property
+    def version(self) -> str:
+        """What it says of itself."""
+        result = subprocess.run([*self.command, "--version"], capture_output=True, text=True, check=True)
+        return result.stdout.splitlines()[0].strip()
 
 
 @lru_cache(maxsize=1)
@@ -43,33 +57,50 @@ def find_compiler() -> Compiler | None:
     """ROCm's clang if it is installed, else the clang of the `ziglang` package."""
     rocm = shutil.which("amdclang++") or shutil.which("clang++", path="/opt/rocm/llvm/bin")
     if rocm:
-        return Compiler((rocm,), _version((rocm,)))
-    if importlib.util.find_spec("ziglang") is not None:
-        command = (sys.executable, "-m", "ziglang", "clang")
-        return Compiler(command, _version(command))
+        linker = Path(rocm).resolve().with_name("ld.lld")
+        return Compiler((rocm,), (str(linker),), Path(rocm))
+    spec = importlib.util.find_spec("ziglang")
+    if spec is not None and spec.origin is not None:
+        zig = Path(spec.origin).with_name("zig")
+        if zig.exists():
+            return Compiler((str(zig), "clang"), (str(zig), "ld.lld"), zig)
+        python = (sys.executable, "-m", "ziglang")  # a packaging that keeps the program elsewhere
+        return Compiler((*python, "clang"), (*python, "ld.lld"), Path(spec.origin))
     return None
 
 
-def _version(command: tuple[str, ...]) -> str:
-    result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
-    return result.stdout.splitlines()[0].strip()
+def _compiler_for(target: str) -> Compiler:
+    compiler = find_compiler()
+    if compiler is None:
+        raise UnsupportedError(f"no compiler for {target}: neither ROCm's clang nor ziglang is installed", hint=REMEDY)
+    return compiler
 
 
 def compile_to_asm(source: str, target: str, defines: tuple[str, ...] = ()) -> str:
     """Assembly text of the kernel, from the cache if the same source was built by the same compiler."""
-    compiler = find_compiler()
-    if compiler is None:
-        raise UnsupportedError(f"no compiler for {target}: neither ROCm's clang nor ziglang is installed", hint=REMEDY)
-    key = hashlib.sha256("\0".join([source, target, compiler.version, *FLAGS, *defines]).encode()).hexdigest()
-    cached = cache_directory() / f"{key}.s"
-    if cached.exists():
-        return cached.read_text()
-    asm = _run(compiler, source, target, defines)
-    cached.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=cached.parent, delete=False) as new:
-        new.write(asm)
-    os.replace(new.name, cached)  # whole or not at all, also with several processes
-    return asm
+    compiler = _compiler_for(target)
+    arguments = [*FLAGS, *defines, f"--offload-arch={target}", "-S"]
+
+    def build(folder: Path) -> bytes:
+        (folder / "kernel.hip").write_text(source)
+        _run([*compiler.command, *arguments, "-o", "kernel.s", "kernel.hip"], folder, f"compile for {target}")
+        return (folder / "kernel.s").read_bytes()
+
+    return _cached([source, compiler.identity, *arguments], ".s", build).decode()
+
+
+def code_object(asm: str, target: str) -> bytes:
+    """The assembly as a code object that HIP loads, from the cache if it was assembled before."""
+    compiler = _compiler_for(target)
+    arguments = ["-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-c"]
+
+    def build(folder: Path) -> bytes:
+        (folder / "kernel.s").write_text(asm)
+        _run([*compiler.command, *arguments, "-o", "kernel.o", "kernel.s"], folder, f"assemble for {target}")
+        _run([*compiler.linker, "-shared", "-o", "kernel.hsaco", "kernel.o"], folder, f"link for {target}")
+        return (folder / "kernel.hsaco").read_bytes()
+
+    return _cached([asm, compiler.identity, *arguments], ".hsaco", build)
 
 
 def cache_directory() -> Path:
@@ -80,12 +111,36 @@ def cache_directory() -> Path:
     return Path(base) / "amd"
 
 
-def _run(compiler: Compiler, source: str, target: str, defines: tuple[str, ...]) -> str:
+def cache_file(parts: Sequence[str], suffix: str) -> Path:
+    """Where the cache keeps what these texts determine."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return cache_directory() / (digest.hexdigest() + suffix)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file of the cache so that others see all of it or nothing, also with several processes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
+        new.write(data)
+    os.replace(new.name, path)
+
+
+def _cached(parts: Sequence[str], suffix: str, build: Callable[[Path], bytes]) -> bytes:
+    path = cache_file(parts, suffix)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        pass
     with tempfile.TemporaryDirectory() as folder:
-        path, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.s"
-        path.write_text(source)
-        command = [*compiler.command, *FLAGS, *defines, f"--offload-arch={target}", "-S", "-o", str(out), str(path)]
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode != 0:
-            raise InternalError(f"the generated source does not compile for {target}:\n{result.stderr[:4000]}")
-        return out.read_text()
+        data = build(Path(folder))
+    write_whole(path, data)
+    return data
+
+
+def _run(command: Sequence[str], folder: Path, what: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    if result.returncode != 0:
+        raise InternalError(f"the generated source does not {what}:\n{result.stderr[:4000]}")

@@ -1,46 +1,44 @@
-"""A kernel built for one AMD target, and its execution on the simulator."""
+"""A kernel built for one AMD target, and its execution on a device or on the simulator."""
 
 from __future__ import annotations
 
-import ctypes
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from warpwave.backends.amd import sim
-from warpwave.backends.amd.arch import Target
-from warpwave.backends.amd.build import compile_to_asm
-from warpwave.backends.amd.grid_order import choose_order
-from warpwave.backends.amd.lower.lower import MAX_GRID_RANK, Lowered
-from warpwave.backends.amd.lower.printing import CAPACITY, show_prints
+from warpwave.backends.amd.arch import WAVE, Target
+from warpwave.backends.amd.arguments import ALL_WIDE, Argument, Packer
+from warpwave.backends.amd.artifacts import Artifact
+from warpwave.backends.amd.build import code_object, compile_to_asm
 from warpwave.backends.amd.resources import read_resources
-from warpwave.tiles.errors import CheckFailed, ResourceError, UnsupportedError
-from warpwave.tiles.ir import Kernel, walk
-from warpwave.tiles.reference import Extents, launch_grid
-from warpwave.tiles.runtime.arrays import Array
-from warpwave.tiles.types import TensorType, Type
+from warpwave.backends.amd.runtime.devices import Device, choose
+from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
+from warpwave.tiles.errors import CheckFailed, ResourceError
+from warpwave.tiles.ir import Kernel, Op, Value
+from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
-MAX_GRID = 2**31 - 1
-ALL_WIDE = 2**32 - 1
-MAX_ROW_BYTES = 2**20  # a tile has at most 2048 rows, so that offsets within it stay below 2**31
+if TYPE_CHECKING:
+    from warpwave.backends.amd.sim import Report
+    from warpwave.backends.amd.simulation import Simulation
 
 
 @dataclass(frozen=True)
 class AmdProgram:
-    """Built code of one kernel."""
+    """Built code of one kernel. `simulated`: it runs on the simulator even if there is a device."""
 
     kernel: Kernel
     target: Target
-    lowered: Lowered
+    artifact: Artifact
+    simulated: bool = False
 
     @property
     def source(self) -> str:
         """The generated HIP C++."""
-        return self.lowered.source
+        return self.artifact.source
 
     @property
     def asm(self) -> str:
@@ -49,26 +47,17 @@ class AmdProgram:
 
     def asm_for(self, wide: int) -> str:
         """The assembly of a variant: bit i of `wide` says whether the i-th tensor has wide rows."""
-        return compile_to_asm(self.lowered.built_source, self.target.name, (f"-DWIDE={wide}u",))
+        return compile_to_asm(self.artifact.built_source, self.target.name, (f"-DWIDE={wide}u",))
 
     @cached_property
     def resources(self) -> Mapping[str, Any]:
         """Registers, spills, scratch, shared memory, waves per SIMD."""
-        return read_resources(self.asm, self.target)
-
-    @cached_property
-    def _loaded(self) -> dict[int, sim.Program]:
-        return {}
-
-    def _simulated(self, wide: int) -> sim.Program:
-        if wide not in self._loaded:
-            self._loaded[wide] = sim.load(self.asm_for(wide), target=self.target.name)
-        return self._loaded[wide]
+        return self.artifact.resources or read_resources(self.asm, self.target, self.artifact.waves)
 
     def explain(self) -> str:
         """The plan's choices and reasons."""
-        lines = [f"  {reason}" for reason in self.lowered.plan.reasons]
-        return "\n".join([f"{self.target.name}, {self.lowered.plan.waves} waves of 64", *lines])
+        lines = [f"  {reason}" for reason in self.artifact.reasons]
+        return "\n".join([f"{self.target.name}, {self.artifact.waves} waves of {WAVE}", *lines])
 
     def check_resources(self) -> None:
         """ResourceError if the compiler spilled: slow, and never what the schedule assumes."""
@@ -81,82 +70,77 @@ class AmdProgram:
                 hint="use smaller tiles, or more waves (compile(..., waves=8))",
             )
 
-    def run(self, arguments: Mapping[str, Array | int | float | bool], **simulation: Any) -> sim.Report | None:
-        """Execute on the simulator; arrays are written in place."""
-        sizes = launch_grid(self.kernel, {n: _described(a) for n, a in arguments.items()})
-        blocks = int(np.prod(sizes, dtype=np.int64))
-        if blocks == 0:
+    # -- execution ------------------------------------------------------------------------------------
+
+    def run(self, arguments: Mapping[str, Argument]) -> None:
+        """Execute on the arrays' device, for arrays in host memory on a device of this kind, else simulated."""
+        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
+        if device is not None:
+            self._run_on(device, arguments)
+            return
+        if not self.simulated:
+            _say_once(self.target.name)
+        self.simulate(arguments)
+
+    def _run_on(self, device: Device, arguments: Mapping[str, Argument]) -> None:
+        geometry = self.packer.geometry(arguments)
+        if geometry.blocks:
+            reported = self._launcher.launch(device, arguments, geometry)
+            if reported.prints is not None:
+                show_prints(self._print_ops, len(geometry.sizes), reported.prints)
+            self._raise_failed_check(reported.status)
+
+    def simulate(self, arguments: Mapping[str, Argument], **how: Any) -> Report | None:
+        """Execute on the simulator, with its options; its report, or None for an empty grid."""
+        geometry = self.packer.geometry(arguments)
+        if not geometry.blocks:
             return None
-        if blocks > MAX_GRID:
-            raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self.kernel.loc)
-        status = np.zeros(1, np.int32)
-        packed: list[Any] = []
-        atomic = {op.operands[0] for op in walk(self.kernel.body) if op.name == "atomic_add"}
-        for argument, value in zip(arguments.values(), self.kernel.params, strict=True):
-            packed += _pack(argument, value.type, unit=4 if value in atomic else 1)
-        packed += [np.int32(n) for n in (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]]
-        rows, cols = (1, 1, *sizes)[-2:]
-        order = choose_order(rows, cols, self.target.chips[0].xcds)
-        packed += [np.int32(order.chunk), np.int32(order.window)]
-        threads = (self.lowered.plan.threads, 1, 1)
-        program = self._simulated(_wide_tensors(arguments))
-        prints = [np.zeros(CAPACITY, np.uint64)] if self.lowered.prints else []
+        prints = [np.zeros(CAPACITY, np.uint64)] if self.artifact.prints else []
         for words in prints:
             words[0] = 1  # itself
-        report = program.launch(self.kernel.name, (blocks, 1, 1), threads, [*packed, status, *prints], **simulation)
+        status, report = self._simulation.launch(arguments, geometry, prints, **how)
         for words in prints:
-            show_prints(self.lowered.prints, len(sizes), words)
-        self._raise_failed_check(int(status[0]))
+            show_prints(self._print_ops, len(geometry.sizes), words)
+        self._raise_failed_check(status)
         return report
+
+    @cached_property
+    def packer(self) -> Packer:
+        """What turns arguments into the kernel's parameters."""
+        return Packer(self.kernel, self.target, bool(self.artifact.prints))
+
+    @property
+    def _threads(self) -> int:
+        return WAVE * self.artifact.waves
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        arch, artifact = self.target.name, self.artifact
+        feedback = Feedback(bool(artifact.checks), CAPACITY if artifact.prints else 0)
+        return Launcher(self.kernel, arch, self._threads, self.packer, self._code_for, feedback)
+
+    def _code_for(self, wide: int) -> bytes:
+        return code_object(self.asm_for(wide), self.target.name)
+
+    @cached_property
+    def _simulation(self) -> Simulation:
+        from warpwave.backends.amd.simulation import Simulation  # the simulator is large, a device does without
+
+        return Simulation(self.kernel, self.target.name, self._threads, self.asm_for)
+
+    @cached_property
+    def _print_ops(self) -> list[Op]:
+        return [
+            Op("print", [Value(t) for t in p.tiles], {"message": p.message}, [], [], None) for p in self.artifact.prints
+        ]
 
     def _raise_failed_check(self, number: int) -> None:
         if number:
-            op = self.lowered.checks[number - 1]
-            raise CheckFailed(op.attrs["message"] or "check failed", loc=op.loc)
+            check = self.artifact.checks[number - 1]
+            raise CheckFailed(check.message, loc=check.loc)
 
 
-def _described(argument: Array | int | float | bool) -> Any:
-    return Extents(argument.shape) if isinstance(argument, Array) else argument
-
-
-def _pack(argument: Array | int | float | bool, type_: Type, unit: int) -> list[Any]:
-    """The kernel's C parameters for one argument; `unit` is what its memory is accessed in, at least."""
-    if not isinstance(argument, Array):
-        assert not isinstance(type_, TensorType)
-        return [type_.dtype.numpy.type(argument)]
-    buffer, offset = _span(argument, unit)
-    strides = [np.int64(s) for s in argument.strides]
-    return [buffer, np.int64(offset), *strides, *(np.int32(n) for n in argument.shape)]
-
-
-def _span(array: Array, unit: int) -> tuple[npt.NDArray[np.uint8], int]:
-    """The bytes from an array's lowest to its highest element, in whole units, and where its first element is there.
-
-    An atomic addition to 16 bits exchanges the aligned word around them, which never crosses an allocation.
-    """
-    if array.host is None:
-        raise UnsupportedError(f"the simulator runs on arrays in host memory, got one on {array.device}")
-    if 0 in array.shape:
-        return np.zeros(1, np.uint8), 0
-    low, high = np.lib.array_utils.byte_bounds(array.host)
-    low, high = low // unit * unit, -(-high // unit) * unit
-    memory = (ctypes.c_uint8 * (high - low)).from_address(low)
-    return np.ctypeslib.as_array(memory), array.address - low
-
-
-def _wide_tensors(arguments: Mapping[str, Array | int | float | bool]) -> int:
-    """One bit for each tensor, set if it has wide rows; bits of no tensor are set, as in ALL_WIDE."""
-    tensors = [a for a in arguments.values() if isinstance(a, Array)]
-    narrow = sum(1 << i for i, array in enumerate(tensors) if not has_wide_rows(array))
-    return ALL_WIDE & ~narrow
-
-
-def has_wide_rows(array: Array) -> bool:
-    """Whether rows are contiguous, aligned and of whole 16-byte units, and offsets within a tile fit 32 bits."""
-    if not array.shape:
-        return False
-    size = array.dtype.nbytes
-    *outer, last = array.strides
-    aligned = array.address % 16 == 0 and all(s * size % 16 == 0 for s in outer)
-    whole = last == 1 and array.shape[-1] * size % 16 == 0
-    return aligned and whole and all(0 <= s * size < MAX_ROW_BYTES for s in outer)
+@cache
+def _say_once(arch: str) -> None:
+    """Nobody shall take a simulation for a measurement: on the log `warpwave`, which reaches stderr by default."""
+    logging.getLogger("warpwave").warning("no %s device here: amd:%s runs on the simulator", arch, arch)

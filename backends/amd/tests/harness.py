@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpwave.backends.amd.arch import TARGETS
-from warpwave.backends.amd.lower.lower import lower
+from warpwave.backends.amd.compilation import lowered
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.tiles.capture import capture
 from warpwave.tiles.dtypes import BY_NUMPY, DType, bool_, f32, i32, i64
@@ -41,14 +41,14 @@ def _type(argument: Any) -> Any:
 
 def program(kernel: Kernel, target: str, **options: Any) -> AmdProgram:
     """The kernel built for one target."""
-    return AmdProgram(kernel, TARGETS[target], lower(kernel, TARGETS[target], options))
+    return AmdProgram(kernel, TARGETS[target], lowered(kernel, TARGETS[target], options))
 
 
 def launch(built: AmdProgram, arguments: Arguments, **simulation: Any) -> dict[str, np.ndarray]:
     """Outputs of a run on copies of the arguments, which keep their strides."""
     copies = {n: duplicate(a) for n, a in arguments.items()}
     wrapped = {n: borrow(a) if isinstance(a, np.ndarray) else a for n, a in copies.items()}
-    built.run(wrapped, **simulation)
+    built.simulate(wrapped, **simulation)
     return {n: copies[n] for n in built.kernel.outputs}
 
 

@@ -1,0 +1,160 @@
+"""What a launch passes to a built kernel, whatever executes it: grid, block order, and each argument's C parameters."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from warpwave.backends.amd.arch import Target
+from warpwave.backends.amd.grid_order import choose_order
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.ir import Kernel, walk
+from warpwave.tiles.reference import Extents, launch_grid
+from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.types import TensorType
+
+Argument = Array | int | float | bool
+
+MAX_GRID = 2**31 - 1
+MAX_GRID_RANK = 4
+ALL_WIDE = 2**32 - 1
+MAX_ROW_BYTES = 2**20  # a tile has at most 2048 rows, so that offsets within it stay below 2**31
+REMEMBERED = 4096
+
+_SCALARS = {"bool": "?", "i32": "i", "i64": "q", "f32": "f"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """The bytes from an array's lowest to its highest element: address, size, and where its first element is."""
+
+    address: int
+    nbytes: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What follows from the arguments' shapes, strides and alignment, for all launches with the same ones.
+
+    `tail` are the last of the kernel's parameters, `wide` is the variant (see `wide_tensors`), `spans` have
+    addresses relative to the first element.
+    """
+
+    blocks: int
+    sizes: tuple[int, ...]
+    tail: tuple[int, ...]
+    wide: int
+    spans: tuple[Span | None, ...]
+
+
+class Packer:
+    """Turns arguments into the C parameters of one kernel; what does not depend on a launch is done once."""
+
+    def __init__(self, kernel: Kernel, target: Target, prints: bool) -> None:
+        self._kernel = kernel
+        self._xcds = target.chips[0].xcds
+        atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
+        self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
+        self._geometries: dict[tuple[object, ...], Geometry] = {}
+        self._prints = prints
+
+    @cached_property
+    def layout(self) -> struct.Struct:
+        """The parameters in memory, as the C ABI aligns them."""
+        codes = [_codes(value.type) for value in self._kernel.params]
+        return struct.Struct("".join(["@", *codes, f"{MAX_GRID_RANK + 2}i", "QQ" if self._prints else "Q"]))
+
+    def geometry(self, arguments: Mapping[str, Argument]) -> Geometry:
+        """The grid for these arguments; CheckFailed if a condition of the launch is not met."""
+        key = tuple(
+            [(a.shape, a.strides, a.address & 15) if isinstance(a, Array) else (type(a), a) for a in arguments.values()]
+        )
+        found = self._geometries.get(key)
+        if found is None:
+            if len(self._geometries) >= REMEMBERED:
+                self._geometries.clear()
+            found = self._geometries[key] = self._measure(arguments)
+        return found
+
+    def _measure(self, arguments: Mapping[str, Argument]) -> Geometry:
+        sizes = launch_grid(self._kernel, {n: _described(a) for n, a in arguments.items()})
+        blocks = math.prod(sizes)
+        if blocks > MAX_GRID:
+            raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self._kernel.loc)
+        rows, cols = (1, 1, *sizes)[-2:]
+        order = choose_order(rows, cols, self._xcds) if blocks else None
+        padded = (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]
+        tail = (*padded, order.chunk, order.window) if order else padded
+        pairs = zip(arguments.values(), self._units, strict=True)
+        spans = tuple(_relative(a, unit) if isinstance(a, Array) else None for a, unit in pairs)
+        return Geometry(blocks, sizes, tail, wide_tensors(arguments), spans)
+
+
+def _codes(type_: object) -> str:
+    if isinstance(type_, TensorType):
+        return f"Qq{type_.rank}q{type_.rank}i"
+    return _SCALARS[type_.dtype.name]  # type: ignore[attr-defined]
+
+
+def _described(argument: Argument) -> Extents | int | float | bool:
+    return Extents(argument.shape) if isinstance(argument, Array) else argument
+
+
+def _relative(array: Array, unit: int) -> Span:
+    found = span(array, unit)
+    return Span(found.address - array.address, found.nbytes, found.offset)
+
+
+def absolute(arguments: Mapping[str, Argument], spans: Sequence[Span | None]) -> list[Span | None]:
+    """The memory of each argument of a launch, None for scalars."""
+    pairs = zip(arguments.values(), spans, strict=True)
+    return [Span(a.address + s.address, s.nbytes, s.offset) if s and isinstance(a, Array) else None for a, s in pairs]
+
+
+def span(array: Array, unit: int) -> Span:
+    """An array's memory in whole units of bytes.
+
+    An atomic addition to 16 bits exchanges the aligned word around them, which never crosses an allocation.
+    """
+    if 0 in array.shape:
+        return Span(array.address, 0, 0)
+    size = array.dtype.nbytes
+    reach = [s * (n - 1) * size for s, n in zip(array.strides, array.shape, strict=True)]
+    low = array.address + sum([r for r in reach if r < 0])
+    high = array.address + sum([r for r in reach if r > 0]) + size
+    low, high = low // unit * unit, -(-high // unit) * unit
+    return Span(low, high - low, array.address - low)
+
+
+def wide_tensors(arguments: Mapping[str, Argument]) -> int:
+    """One bit for each tensor, set if it has wide rows; bits of no tensor are set, as in ALL_WIDE."""
+    tensors = [a for a in arguments.values() if isinstance(a, Array)]
+    narrow = sum([1 << i for i, array in enumerate(tensors) if not has_wide_rows(array)])
+    return ALL_WIDE & ~narrow
+
+
+def has_wide_rows(array: Array) -> bool:
+    """Whether rows are contiguous, aligned and of whole 16-byte units, and offsets within a tile fit 32 bits."""
+    if not array.shape:
+        return False
+    size = array.dtype.nbytes
+    *outer, last = array.strides
+    aligned = array.address % 16 == 0 and all([s * size % 16 == 0 for s in outer])
+    whole = last == 1 and array.shape[-1] * size % 16 == 0
+    return aligned and whole and all([0 <= s * size < MAX_ROW_BYTES for s in outer])
+
+
+def values(arguments: Sequence[Argument], bases: Sequence[int], spans: Sequence[Span | None]) -> list[int | float]:
+    """The parameters of the arguments in order: for an array its base, first element, strides and extents."""
+    packed: list[int | float] = []
+    for argument, base, memory in zip(arguments, bases, spans, strict=True):
+        if isinstance(argument, Array):
+            assert memory is not None
+            packed += (base, memory.offset, *argument.strides, *argument.shape)
+        else:
+            packed.append(argument)
+    return packed

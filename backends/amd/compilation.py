@@ -1,0 +1,50 @@
+"""From IR to a program: from the disk cache, else by lowering and building, then through the resource gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from warpwave.backends.amd import artifacts
+from warpwave.backends.amd.arch import Target
+from warpwave.backends.amd.artifacts import Artifact, Check, Print
+from warpwave.backends.amd.program import AmdProgram
+from warpwave.tiles.ir import Kernel
+
+if TYPE_CHECKING:
+    from warpwave.backends.amd.lower.lower import Lowered
+
+
+def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any], *, simulated: bool = False) -> AmdProgram:
+    """The built kernel; ResourceError if it does not fit."""
+    path = artifacts.place(kernel, target.name, options)
+    artifact = artifacts.load(path)
+    if artifact is None:
+        artifact = lowered(kernel, target, options)
+        program = AmdProgram(kernel, target, artifact, simulated)
+        artifact = replace(artifact, resources=program.resources)
+        artifacts.save(path, artifact)
+    program = AmdProgram(kernel, target, artifact, simulated)
+    program.check_resources()
+    return program
+
+
+def lowered(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:
+    """The kernel's source and what belongs to it; nothing is built yet."""
+    from warpwave.backends.amd.lower.lower import lower  # a hit in the cache does without
+
+    return artifact_of(lower(kernel, target, dict(options)))
+
+
+def artifact_of(result: Lowered) -> Artifact:
+    """What is kept of a lowering."""
+    return Artifact(
+        result.source,
+        result.built_source,
+        result.plan.waves,
+        result.shared_bytes,
+        tuple(result.plan.reasons),
+        tuple(Check(op.attrs["message"] or "check failed", op.loc) for op in result.checks),
+        tuple(Print(op.attrs["message"], tuple(v.tile for v in op.operands)) for op in result.prints),
+    )

@@ -1,0 +1,72 @@
+"""Arrays in host memory on a device: copied in before a launch, what the kernel wrote copied out after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from warpwave.backends.amd.arguments import Span
+from warpwave.backends.amd.runtime import hip
+
+ALIGNMENT = 256  # copies keep addresses modulo this, so that what is aligned on the host is on the device
+
+
+@dataclass(frozen=True)
+class Region:
+    """Host memory that one or several overlapping arrays cover."""
+
+    address: int
+    nbytes: int
+    written: bool
+
+
+def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:
+    """The memory of arrays with what overlaps merged, so that arrays which share memory still do on the device."""
+    merged: list[Region] = []
+    present = [(s, w) for s, w in zip(spans, written, strict=True) if s.nbytes]
+    for memory, is_written in sorted(present, key=lambda pair: pair[0].address):
+        last = merged[-1] if merged else None
+        if last and memory.address < last.address + last.nbytes:
+            end = max(last.address + last.nbytes, memory.address + memory.nbytes)
+            merged[-1] = Region(last.address, end - last.address, last.written or is_written)
+        else:
+            merged.append(Region(memory.address, memory.nbytes, is_written))
+    return merged
+
+
+@contextmanager
+def allocated(nbytes: int) -> Iterator[int]:
+    """Device memory for the time of the block."""
+    pointer = hip.call("hipMalloc", nbytes)
+    try:
+        yield int(pointer)
+    finally:
+        hip.call("hipFree", pointer)
+
+
+@contextmanager
+def on_device(spans: Sequence[Span], written: Sequence[bool]) -> Iterator[Callable[[Span], int]]:
+    """Copies of host arrays on the current device: yields the device address of each span.
+
+    What was written is copied back if the block ends well. Everything is done when the block is left.
+    """
+    kind = hip.module().hipMemcpyKind
+    with ExitStack() as stack:
+        placed: list[tuple[Region, int]] = []
+        for region in regions(spans, written):
+            memory = stack.enter_context(allocated(region.nbytes + ALIGNMENT))
+            start = memory + (region.address - memory) % ALIGNMENT
+            hip.call("hipMemcpy", start, region.address, region.nbytes, kind.hipMemcpyHostToDevice)
+            placed.append((region, start))
+        yield lambda memory: _device_address(memory, placed)
+        for region, start in placed:
+            if region.written:
+                hip.call("hipMemcpy", region.address, start, region.nbytes, kind.hipMemcpyDeviceToHost)
+
+
+def _device_address(memory: Span, placed: Sequence[tuple[Region, int]]) -> int:
+    for region, start in placed:
+        if region.address <= memory.address < region.address + region.nbytes:
+            return start + memory.address - region.address
+    return 0  # an array without elements

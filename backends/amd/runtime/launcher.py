@@ -1,0 +1,157 @@
+"""Launches one built kernel on devices: modules loaded once for each, arguments packed, faults explained."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from warpwave.backends.amd.arguments import Argument, Geometry, Packer, absolute, values
+from warpwave.backends.amd.runtime import devices, hip
+from warpwave.backends.amd.runtime.devices import Device
+from warpwave.backends.amd.runtime.host_arrays import allocated, on_device
+from warpwave.backends.amd.runtime.streams import stream_for
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.ir import Kernel
+from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.cache import OnceCache
+
+MAX_WORK_ITEMS = 2**32 - 1  # of one HIP launch
+# hipModuleLaunchKernel's `extra`: HIP_LAUNCH_PARAM_BUFFER_POINTER, ..._BUFFER_SIZE, ..._END
+_POINTER, _SIZE, _END = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a kernel can report: a failed check's number, and words of `ww.print` (0 for none)."""
+
+    checks: bool = False
+    print_words: int = 0
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What a launch reported."""
+
+    status: int = 0
+    prints: np.ndarray[Any, np.dtype[np.uint64]] | None = None
+
+
+@dataclass
+class Launcher:
+    """One kernel on all devices. `code_for(wide)` is the code object of a variant."""
+
+    kernel: Kernel
+    arch: str
+    threads: int
+    packer: Packer
+    code_for: Callable[[int], bytes]
+    feedback: Feedback
+    _functions: OnceCache[Any] = field(default_factory=lambda: OnceCache(lambda _: True))
+    _local: threading.local = field(default_factory=threading.local)
+
+    def launch(self, device: Device, arguments: Mapping[str, Argument], geometry: Geometry) -> Reported:
+        """Start the kernel on the arguments' stream.
+
+        It returns when the kernel is done if arrays are on the host, if the kernel reports something, or if
+        HIP_LAUNCH_BLOCKING is set; otherwise at once.
+        """
+        if geometry.blocks * self.threads > MAX_WORK_ITEMS:
+            raise UnsupportedError(
+                f"{geometry.blocks} blocks of {self.threads} work-items, a HIP launch has at most {MAX_WORK_ITEMS}",
+                loc=self.kernel.loc,
+                hint="use larger tiles, or launch parts of the problem",
+            )
+        with self._explained(device), devices.current(device):
+            function = self._function(device, geometry.wide)
+            arrays = [a for a in arguments.values() if isinstance(a, Array)]
+            start = _Start(self, function, geometry, stream_for(arrays, device.ordinal), list(arguments.values()))
+            if any([a.on_host for a in arrays]):
+                return self._from_host(start, arguments)
+            pairs = zip(start.arguments, geometry.spans, strict=True)
+            return start.with_feedback([a.address + s.address if s else 0 for a, s in pairs])  # type: ignore[union-attr]
+
+    def _from_host(self, start: _Start, arguments: Mapping[str, Argument]) -> Reported:
+        outputs, spans = set(self.kernel.outputs), absolute(arguments, start.geometry.spans)
+        pairs = [(s, name in outputs) for name, s in zip(arguments, spans, strict=True) if s]
+        with on_device([s for s, _ in pairs], [w for _, w in pairs]) as address:
+            reported = start.with_feedback([address(s) if s else 0 for s in spans])
+            hip.call("hipStreamSynchronize", start.stream)
+        return reported
+
+    def _function(self, device: Device, wide: int) -> Any:
+        """The kernel's handle, for the current device; its module stays loaded."""
+        return self._functions.get((device.ordinal, wide), lambda: self._load(wide))
+
+    def _load(self, wide: int) -> Any:
+        module = hip.call("hipModuleLoadData", self.code_for(wide))
+        return hip.call("hipModuleGetFunction", module, self.kernel.name.encode())
+
+    @contextmanager
+    def _explained(self, device: Device) -> Iterator[None]:
+        """HIP's errors name the kernel and point at it."""
+        try:
+            yield
+        except hip.HipError as error:
+            error.message = f"kernel {self.kernel.name} for {self.arch} on {device}: {error.message}"
+            error.loc = error.loc or self.kernel.loc
+            raise
+
+    def buffer(self) -> _ArgumentBuffer:
+        """This thread's memory for packed arguments; HIP copies them when it takes a launch."""
+        if not hasattr(self._local, "buffer"):
+            self._local.buffer = _ArgumentBuffer(self.packer.layout.size)
+        buffer: _ArgumentBuffer = self._local.buffer
+        return buffer
+
+
+class _ArgumentBuffer:
+    """Memory for packed arguments, and the `extra` list of hipModuleLaunchKernel that points to it."""
+
+    def __init__(self, size: int) -> None:
+        self.memory = ctypes.create_string_buffer(size)
+        self._size = ctypes.c_size_t(size)
+        addresses = ctypes.addressof(self.memory), ctypes.addressof(self._size)
+        self.extra = (ctypes.c_void_p * 5)(_POINTER, addresses[0], _SIZE, addresses[1], _END)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """One launch, ready but for the addresses of its arrays."""
+
+    launcher: Launcher
+    function: Any
+    geometry: Geometry
+    stream: int
+    arguments: Sequence[Argument]
+
+    def with_feedback(self, bases: Sequence[int]) -> Reported:
+        """Launch; wait for the kernel's report if it makes one."""
+        feedback = self.launcher.feedback
+        if not feedback.checks and not feedback.print_words:
+            self._launch(bases, (0,))
+            return Reported()
+        words = np.zeros(1 + feedback.print_words, np.uint64)  # the failed check, then the prints
+        words[1:2] = 1  # the prints' first word counts words in use, and itself
+        kind = hip.module().hipMemcpyKind
+        with allocated(words.nbytes) as memory:
+            hip.call("hipMemcpy", memory, words, words.nbytes, kind.hipMemcpyHostToDevice)
+            self._launch(bases, (memory, memory + 8) if feedback.print_words else (memory,))
+            hip.call("hipStreamSynchronize", self.stream)
+            hip.call("hipMemcpy", words, memory, words.nbytes, kind.hipMemcpyDeviceToHost)
+        return Reported(int(words[0]) & 0xFFFFFFFF, words[1:] if feedback.print_words else None)
+
+    def _launch(self, bases: Sequence[int], feedback: Sequence[int]) -> None:
+        launcher, buffer = self.launcher, self.launcher.buffer()
+        packed = values(self.arguments, bases, self.geometry.spans)
+        launcher.packer.layout.pack_into(buffer.memory, 0, *packed, *self.geometry.tail, *feedback)
+        grid, block = (self.geometry.blocks, 1, 1), (launcher.threads, 1, 1)
+        hip.call("hipModuleLaunchKernel", self.function, *grid, *block, 0, self.stream, None, buffer.extra)
+        if os.environ.get("HIP_LAUNCH_BLOCKING", "0") != "0":
+            hip.call("hipStreamSynchronize", self.stream)
