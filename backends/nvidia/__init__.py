@@ -1,0 +1,3 @@
+"""NVIDIA Ampere (sm80), Ada (sm89) and Hopper (sm90a)."""
+
+from __future__ import annotations

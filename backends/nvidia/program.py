@@ -1,0 +1,80 @@
+"""A kernel built for one NVIDIA target, and its execution on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from warpwave.backends.nvidia import resources, sass
+from warpwave.backends.nvidia.arch import WARP, Target
+from warpwave.backends.nvidia.build import Built, build
+from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime.launcher import Launcher
+from warpwave.backends.nvidia.runtime.plan import best_variant
+from warpwave.tiles.ir import Kernel
+from warpwave.tiles.runtime.arrays import Array
+
+
+@dataclass(frozen=True)
+class NvidiaProgram:
+    """Built code of one kernel. What it says about itself is about the variant for well aligned tensors."""
+
+    kernel: Kernel
+    target: Target
+    lowered: Lowered
+
+    @property
+    def source(self) -> str:
+        """The generated CUDA C++."""
+        return self.lowered.source
+
+    @cached_property
+    def asm(self) -> str:
+        """SASS with the user's lines if there is a disassembler, else PTX."""
+        built = self.built(*self._best)
+        instructions, labels = sass.parse(sass.disassemble(built.cubin))
+        return sass.annotated(instructions, labels) if instructions else built.ptx
+
+    @property
+    def ptx(self) -> str:
+        """The PTX that the machine code was assembled from."""
+        return self.built(*self._best).ptx
+
+    @cached_property
+    def resources(self) -> Mapping[str, Any]:
+        """Registers, spills, shared memory, blocks per multiprocessor, instruction mix."""
+        return resources.read_resources(self.built(*self._best), self.lowered, self.target)
+
+    def built(self, wide: int, tma: int) -> Built:
+        """The variant with these masks; see `lowered`."""
+        return build(self.lowered, self.target, wide, tma)
+
+    @cached_property
+    def _best(self) -> tuple[int, int]:
+        return best_variant(self.kernel, self.lowered)
+
+    def explain(self) -> str:
+        """The plan's choices and reasons."""
+        warps = self.lowered.threads // WARP
+        cluster = f", clusters of {self.lowered.cluster} blocks" if self.lowered.cluster > 1 else ""
+        grid = ", persistent grid" if self.lowered.persistent else ""
+        lines = [f"  {reason}" for reason in self.lowered.reasons]
+        return "\n".join([f"{self.target.name}, {warps} warps of {WARP}{cluster}{grid}", *lines])
+
+    def check_resources(self) -> None:
+        """ResourceError if the kernel does not fit or the compiler spilled."""
+        resources.check(self.kernel, self.target, self.resources, self.lowered.threads)
+
+    def run(self, arguments: Mapping[str, Array | int | float | bool]) -> None:
+        """Start the kernel on the arguments' device, on the current stream of their library.
+
+        It returns at once. It waits for the kernel if arrays are in host memory (they are copied to the device,
+        and what was written is copied back), or if the kernel has checks or prints.
+        """
+        self._launcher.launch(arguments)
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        return Launcher(self.kernel, self.lowered, self.target, lambda wide, tma: self.built(wide, tma).cubin)

@@ -1,0 +1,100 @@
+"""A kernel's code on a device: loaded once for each device and variant, with the attributes that its launch needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime import driver
+from warpwave.backends.nvidia.runtime.devices import Device
+from warpwave.tiles.errors import ResourceError
+from warpwave.tiles.runtime.cache import OnceCache
+
+DEFAULT_SHARED = 48 << 10  # more dynamic shared memory must be asked for
+PORTABLE_CLUSTER = 8
+
+
+@dataclass(frozen=True)
+class Function:
+    """A loaded kernel. `resident` is how many of its blocks the device runs at a time."""
+
+    handle: Any
+    resident: int
+
+
+@dataclass(frozen=True)
+class Functions:
+    """One kernel's variants on all devices. `cubin_for(wide, tma)` is the machine code of a variant."""
+
+    lowered: Lowered
+    cubin_for: Callable[[int, int], bytes]
+    _loaded: OnceCache[Function] = field(default_factory=lambda: OnceCache(lambda _: True))
+
+    def get(self, device: Device, wide: int, tma: int) -> Function:
+        """The function for a device whose context is current; its module stays loaded."""
+        return self._loaded.get((device.ordinal, wide, tma), lambda: self._load(device, wide, tma))
+
+    def _load(self, device: Device, wide: int, tma: int) -> Function:
+        shared = self.lowered.shared_bytes
+        if shared > device.shared_per_block:
+            raise ResourceError(
+                f"kernel {self.lowered.entry} uses {shared} bytes of shared memory a block, {device} has "
+                f"{device.shared_per_block}",
+                hint="use smaller tiles or fewer stages",
+            )
+        cubin = self.cubin_for(wide, tma)
+        with loading_allowed():
+            module = driver.call("cuModuleLoadData", cubin)
+            handle = driver.call("cuModuleGetFunction", module, self.lowered.entry.encode())
+            self._set_attributes(handle)
+            return Function(handle, self._resident(handle, device))
+
+    def _set_attributes(self, handle: Any) -> None:
+        names = driver.module().CUfunction_attribute
+        if self.lowered.shared_bytes > DEFAULT_SHARED:
+            attribute = names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.call("cuFuncSetAttribute", handle, attribute, self.lowered.shared_bytes)
+        if self.lowered.cluster > PORTABLE_CLUSTER:
+            attribute = names.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            driver.call("cuFuncSetAttribute", handle, attribute, 1)
+
+    def _resident(self, handle: Any, device: Device) -> int:
+        lowered = self.lowered
+        if lowered.cluster > 1:
+            config = cluster_config(lowered)
+            config.gridDimX = lowered.cluster
+            return int(driver.call("cuOccupancyMaxActiveClusters", handle, config)) * lowered.cluster
+        blocks = driver.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", handle, lowered.threads, lowered.shared_bytes
+        )
+        return int(blocks) * device.multiprocessors
+
+
+def cluster_config(lowered: Lowered) -> Any:
+    """The configuration of a cluster launch but for its grid and stream; each thread needs its own."""
+    cuda = driver.module()
+    attribute = cuda.CUlaunchAttribute()
+    attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    value = cuda.CUlaunchAttributeValue()
+    value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = lowered.cluster, 1, 1
+    attribute.value = value
+    config = cuda.CUlaunchConfig()
+    config.gridDimX = config.gridDimY = config.gridDimZ = 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = lowered.threads, 1, 1
+    config.sharedMemBytes = lowered.shared_bytes
+    config.attrs, config.numAttrs = [attribute], 1
+    return config
+
+
+@contextmanager
+def loading_allowed() -> Iterator[None]:
+    """Loading code and allocating memory are allowed although a stream may be capturing a graph."""
+    relaxed = driver.module().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        driver.call("cuThreadExchangeStreamCaptureMode", before)

@@ -1,0 +1,148 @@
+"""Launches one built kernel: the plan for its arguments is made once, then a launch fills in addresses and starts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from warpwave.backends.nvidia.arch import Target
+from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime import devices, driver
+from warpwave.backends.nvidia.runtime.feedback import Feedback
+from warpwave.backends.nvidia.runtime.functions import Functions, cluster_config
+from warpwave.backends.nvidia.runtime.memory import on_device
+from warpwave.backends.nvidia.runtime.packing import Argument, Buffer, layout_of, scalar_writers
+from warpwave.backends.nvidia.runtime.plan import Plan, Planner, launch_scalars
+from warpwave.backends.nvidia.runtime.streams import stream_for
+from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
+from warpwave.tiles.ir import Kernel
+from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.spans import span
+
+REMEMBERED = 1024
+
+
+class Launcher:
+    """One kernel on all devices. `cubin_for(wide, tma)` is the machine code of a variant."""
+
+    def __init__(
+        self, kernel: Kernel, lowered: Lowered, target: Target, cubin_for: Callable[[int, int], bytes]
+    ) -> None:
+        self.kernel, self.lowered, self.target = kernel, lowered, target
+        self._layout = layout_of(kernel, lowered)
+        self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, cubin_for))
+        self._feedback = Feedback(lowered)
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._scalars = [(i, w) for i, w in enumerate(scalar_writers(self._layout)) if w]
+        self._tensors = [i for i, code in enumerate(self._layout.codes) if code[0] == "Q"]
+        self._words = [self._layout.arguments[i] // 8 for i in self._tensors]  # where their addresses go
+        self._launch_scalars = sorted(launch_scalars(kernel))
+        self._local = threading.local()
+
+    def launch(self, arguments: Mapping[str, Argument]) -> None:
+        """Start the kernel on the arguments' device and stream.
+
+        It returns at once, and is done when it returns if arrays are on the host or the kernel checks or prints.
+        """
+        values: Sequence[Any] = list(arguments.values())
+        arrays: list[Array] = [values[i] for i in self._tensors]
+        key = (
+            *[(a.shape, a.strides, a.address & 15, a.device) for a in arrays],
+            *[values[i] for i in self._launch_scalars],
+        )
+        plan = self._plans.get(key) or self._plan(key, arguments)
+        if plan.blocks == 0:
+            return
+        try:
+            if devices.is_current(plan.device):
+                self._launch_on(plan, values, arrays)
+            else:
+                with devices.current(plan.device):
+                    self._launch_on(plan, values, arrays)
+        except driver.CudaError as error:
+            raise self._explained(error, plan.device) from None
+
+    def _plan(self, key: tuple[Any, ...], arguments: Mapping[str, Argument]) -> Plan:
+        device = devices.choose(arguments, self.target, self.kernel.name)
+        try:
+            with devices.current(device):
+                plan = self._planner.plan(arguments, device)
+        except driver.CudaError as error:
+            raise self._explained(error, device) from None
+        if len(self._plans) >= REMEMBERED:
+            self._plans.clear()
+        return self._plans.setdefault(key, plan)
+
+    def _explained(self, error: driver.CudaError, device: devices.Device) -> driver.CudaError:
+        """The driver's errors name the kernel and point at it."""
+        error.message = f"kernel {self.kernel.name} for {self.target.full_name} on {device}: {error.message}"
+        error.loc = error.loc or self.kernel.loc
+        return error
+
+    def _launch_on(self, plan: Plan, values: Sequence[Any], arrays: Sequence[Array]) -> None:
+        stream = stream_for(arrays, plan.device.ordinal)
+        if plan.from_host:
+            self._from_host(plan, values, arrays, stream)
+        else:
+            self._start(plan, values, [a.address for a in arrays], stream)
+
+    def _from_host(self, plan: Plan, values: Sequence[Any], arrays: Sequence[Array], stream: int) -> None:
+        outputs = set(self.kernel.outputs)
+        spans = [span(a) for a in arrays]
+        written = [self.kernel.param_names[i] in outputs for i in self._tensors]
+        with on_device(spans, written) as address:
+            self._start(plan, values, [address(s) + s.offset for s in spans], stream)
+            driver.call("cuStreamSynchronize", stream)
+
+    def _start(self, plan: Plan, values: Sequence[Any], addresses: Sequence[int], stream: int) -> None:
+        if self._feedback.is_silent:
+            self._launch(plan, values, addresses, stream, 0, 0)
+            return
+        with self._feedback.addresses(plan.device.ordinal, stream, len(plan.sizes)) as (status, prints):
+            self._launch(plan, values, addresses, stream, status, prints)
+
+    def _launch(
+        self, plan: Plan, values: Sequence[Any], addresses: Sequence[int], stream: int, status: int, prints: int
+    ) -> None:
+        buffer = self._filled(plan, values, addresses, status, prints)
+        cuda, lowered = driver.module(), self.lowered
+        assert plan.function is not None
+        handle = plan.function.handle
+        if lowered.cluster > 1:
+            config = self._config()
+            config.gridDimX, config.hStream = plan.blocks, stream
+            (code,) = cuda.cuLaunchKernelEx(config, handle, buffer.pointers, 0)
+        else:
+            (code,) = cuda.cuLaunchKernel(
+                handle, plan.blocks, 1, 1, lowered.threads, 1, 1, lowered.shared_bytes, stream, buffer.pointers, 0
+            )
+        if code:
+            raise driver.failure(code, "cuLaunchKernel")
+
+    def _filled(self, plan: Plan, values: Sequence[Any], addresses: Sequence[int], status: int, prints: int) -> Buffer:
+        """This thread's buffer with the parameters of a launch."""
+        buffer, layout = self._buffer(), self._layout
+        memory, words = buffer.bytes, buffer.words
+        memory[: layout.nbytes] = plan.memory
+        for word, address in zip(self._words, addresses, strict=True):
+            words[word] = address
+        for index, write in self._scalars:
+            write(memory, values[index])
+        for slot in plan.maps:
+            memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
+        words[layout.status // 8] = status
+        if layout.prints is not None:
+            words[layout.prints // 8] = prints
+        return buffer
+
+    def _buffer(self) -> Buffer:
+        found: Buffer | None = getattr(self._local, "buffer", None)
+        if found is None:
+            found = self._local.buffer = Buffer(self._layout)
+        return found
+
+    def _config(self) -> Any:
+        if not hasattr(self._local, "config"):
+            self._local.config = cluster_config(self.lowered)
+        return self._local.config

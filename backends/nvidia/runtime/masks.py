@@ -1,0 +1,61 @@
+"""Which accesses a tensor allows: wide ones of 16 bytes, and the bulk copy engine's (TMA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from warpwave.backends.nvidia.arch import TensorMapLimits
+from warpwave.backends.nvidia.lowered import TensorMap
+
+ALL = 2**32 - 1
+UNIT = 16  # bytes of a wide access
+_LIMITS = TensorMapLimits()
+
+
+@dataclass(frozen=True)
+class View:
+    """What decides about accesses to a tensor: element size, extents, strides in elements, address modulo 16."""
+
+    nbytes: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    misalignment: int
+
+    @property
+    def outer(self) -> list[int]:
+        """Strides in bytes that matter: of all axes but the last, without those of a single element."""
+        pairs = zip(self.strides[:-1], self.shape[:-1], strict=True)
+        return [stride * self.nbytes for stride, extent in pairs if extent != 1]
+
+
+def is_wide(view: View) -> bool:
+    """Rows contiguous, 16-byte aligned and of whole 16-byte units."""
+    if not view.shape or view.misalignment or any(stride % UNIT for stride in view.outer):
+        return False
+    return (view.strides[-1] == 1 or view.shape[-1] == 1) and view.shape[-1] * view.nbytes % UNIT == 0
+
+
+def fits_maps(view: View, maps: Iterable[TensorMap]) -> bool:
+    """Whether every tensor map of this tensor can be encoded, and gives the right elements.
+
+    A panel of columns is an axis of its own, so that the copy engine does not see where a row ends: a tensor whose
+    columns are not whole panels would be read on into its next row (thunderkittens.md 2.4 notes this of TK).
+    """
+    if view.misalignment % _LIMITS.alignment or 0 in view.shape or view.strides[-1] != 1:
+        return False
+    if any(s <= 0 or s % _LIMITS.alignment or s >= _LIMITS.max_stride for s in view.outer):
+        return False
+    return all(view.shape[-1] % (spec.swizzle // view.nbytes) == 0 for spec in maps)
+
+
+def wide_mask(views: Sequence[View]) -> int:
+    """Bit i is set if the i-th tensor is wide; bits of no tensor are set, as in ALL. Later than the 32nd: narrow."""
+    narrow = sum(1 << i for i, view in enumerate(views[:32]) if not is_wide(view))
+    return ALL & ~narrow
+
+
+def map_mask(views: Sequence[View], maps: Sequence[Sequence[TensorMap]]) -> int:
+    """Bit i is set if the i-th tensor has maps, and they can be used."""
+    pairs = zip(views[:32], maps[:32], strict=True)
+    return sum(1 << i for i, (view, own) in enumerate(pairs) if own and fits_maps(view, own))

@@ -1,0 +1,3 @@
+"""Tests of the NVIDIA backend."""
+
+from __future__ import annotations

@@ -1,0 +1,51 @@
+"""The memory that arrays cover: from the lowest to the highest element, and merged where arrays share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpwave.tiles.runtime.arrays import Array
+
+
+@dataclass(frozen=True)
+class Span:
+    """The bytes from an array's lowest to its highest element: address, size, and where its first element is."""
+
+    address: int
+    nbytes: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """Memory that one or several overlapping arrays cover."""
+
+    address: int
+    nbytes: int
+    written: bool
+
+
+def span(array: Array, unit: int = 1) -> Span:
+    """An array's memory in whole units of bytes, for kernels that access whole units around its elements."""
+    if 0 in array.shape:
+        return Span(array.address, 0, 0)
+    size = array.dtype.nbytes
+    reach = [s * (n - 1) * size for s, n in zip(array.strides, array.shape, strict=True)]
+    low = array.address + sum([r for r in reach if r < 0])
+    high = array.address + sum([r for r in reach if r > 0]) + size
+    low, high = low // unit * unit, -(-high // unit) * unit
+    return Span(low, high - low, array.address - low)
+
+
+def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:
+    """The memory of arrays with what overlaps merged, so that arrays which share memory still do in a copy of it."""
+    merged: list[Region] = []
+    for memory, is_written in sorted(zip(spans, written, strict=True), key=lambda pair: pair[0].address):
+        last = merged[-1] if merged else None
+        if last and memory.address < last.address + last.nbytes:
+            end = max(last.address + last.nbytes, memory.address + memory.nbytes)
+            merged[-1] = Region(last.address, end - last.address, last.written or is_written)
+        elif memory.nbytes:
+            merged.append(Region(memory.address, memory.nbytes, is_written))
+    return merged
