@@ -1,6 +1,6 @@
 // Element types and their packed forms, with the names of ThunderKittens 2.0.
 #pragma once
-#include "../warpwave/ptx/base.cuh"
+#include "../warpwave/formats.cuh"
 
 namespace kittens {
 
@@ -48,9 +48,18 @@ DEVICE bf16 operator-(bf16 a, bf16 b) { return bf16(__fsub_rn((float)a, (float)b
 DEVICE bf16 operator*(bf16 a, bf16 b) { return bf16(__fmul_rn((float)a, (float)b)); }
 DEVICE bf16 operator/(bf16 a, bf16 b) { return bf16(__fdiv_rn((float)a, (float)b)); }
 
-// fp8 of the OCP standard: codes here; conversions are in conversions.cuh and warpwave/convert.cuh.
-struct fp8e4m3 { u8 __x; };
-struct fp8e5m2 { u8 __x; };
+// fp8 of the OCP standard; conversions to it saturate.
+#define KITTENS_FP8(name, format) \
+  struct name { \
+    u8 __x; \
+    name() = default; \
+    DEVICE explicit name(float f) : __x(ww::encode_fp8<ww::format, ww::rne, true>(f)) {} \
+    DEVICE explicit operator float() const { return ww::decode_fp8<ww::format>(__x); } \
+  };
+KITTENS_FP8(fp8e4m3, fp8e4m3_format)
+KITTENS_FP8(fp8e5m2, fp8e5m2_format)
+#undef KITTENS_FP8
+typedef signed char int8;
 
 struct alignas(4) bf16_2 { bf16 x, y; };
 struct alignas(4) half_2 { half x, y; };
@@ -58,6 +67,7 @@ struct alignas(2) fp8e4m3_2 { u16 __x; };
 struct alignas(2) fp8e5m2_2 { u16 __x; };
 struct alignas(4) fp8e4m3_4 { u32 __x; };
 struct alignas(4) fp8e5m2_4 { u32 __x; };
+struct alignas(4) int8_4 { u32 __x; };
 using ::float2;
 using ::float4;
 
@@ -86,6 +96,7 @@ KITTENS_PACKING(half, half_2, 2)
 KITTENS_PACKING(int, int2, 2)
 KITTENS_PACKING(fp8e4m3, fp8e4m3_4, 4)
 KITTENS_PACKING(fp8e5m2, fp8e5m2_4, 4)
+KITTENS_PACKING(int8, int8_4, 4)
 #undef KITTENS_PACKING
 
 template <class A, class B> constexpr bool same = false;
@@ -94,11 +105,23 @@ template <class A> constexpr bool same<A, A> = true;
 template <class T> using unpacked = typename packing<T>::unpacked_type;
 template <class T> using packed = typename packing<T>::packed_type;
 
-// f32 to and from each unpacked type; other conversions go through f32, exactly.
-template <class T> DEVICE T from_float(float x) {
-  if constexpr (same<T, int>) return __float2int_rn(x);
-  else return T(x);
+template <bool Which, class A, class B> struct choice { using type = A; };
+template <class A, class B> struct choice<false, A, B> { using type = B; };
+template <bool Which, class A, class B> using either = typename choice<Which, A, B>::type;
+
+// Between element types, rounded to nearest even; fp8 saturates, as in upstream.
+template <class To, class From> DEVICE To convert_to(From x) {
+  if constexpr (same<To, From>) return x;
+  else if constexpr (!same<From, float>) return convert_to<To>((float)x);
+  else return To(x);
 }
+
+template <class T> struct constants {
+  DEVICE static T zero() { return convert_to<T>(0.0f); }
+  DEVICE static T one() { return convert_to<T>(1.0f); }
+  DEVICE static T pos_infty() { return convert_to<T>(__int_as_float(0x7f800000)); }
+  DEVICE static T neg_infty() { return convert_to<T>(__int_as_float(0xff800000)); }
+};
 
 }  // namespace base_types
 }  // namespace kittens

@@ -1,6 +1,7 @@
 // Arithmetic and functions with the accuracy of the contract (tiles/reference/accuracy.py). Compile without
 // contraction of a * b + c and without fast-math.
 #pragma once
+#include "approximate.cuh"
 #include "convert.cuh"
 
 namespace ww {
@@ -62,27 +63,12 @@ DEVICE float fma_odd(float a, float b, float c) {
 // -- functions -----------------------------------------------------------------------------------------
 
 DEVICE float exp_(float x) { return expf(x); }
-// The instruction alone: 2.06 ulp, and 0 instead of a subnormal result.
-DEVICE float exp2_(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
+DEVICE float exp2_(float x) { return ex2(x); }
 DEVICE float log_(float x) { return logf(x); }
 DEVICE float log2_(float x) { return log2f(x); }
 DEVICE float sqrt_(float x) { return __fsqrt_rn(x); }
-// 1.51 ulp.
-DEVICE float rsqrt_(float x) {
-  float y;
-  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-// 1 ulp.
-DEVICE float rcp_(float x) {
-  float y;
-  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
+DEVICE float rsqrt_(float x) { return rsqrt_approx(x); }
+DEVICE float rcp_(float x) { return rcp_approx(x); }
 DEVICE float tanh_(float x) { return tanhf(x); }
 DEVICE float erf_(float x) { return erff(x); }
 
