@@ -54,22 +54,31 @@ u64 undefined_lanes(const Wave& w, const Inst& in, u64 exec) {
   return in.flags & kCrossLane && lanes & exec ? kAllLanes : lanes;
 }
 
-unsigned bytes_written(const Inst& in) {
-  const bool keeps_rest = in.encoding == Encoding::Sdwa && in.mod.dst_unused == DstUnused::Preserve;
-  return keeps_rest ? selected_bytes(in.mod.dst_sel) : 0xf;
-}
-
 }  // namespace
+
+int sdwa_origin(const Inst& in, int byte) {
+  const Sel sel = in.mod.dst_sel;
+  if (in.encoding != Encoding::Sdwa || sel == Sel::Dword) return byte;
+  const int first = sel <= Sel::Byte3 ? static_cast<int>(sel) : sel == Sel::Word1 ? 2 : 0;
+  const int count = sel <= Sel::Byte3 ? 1 : 2;
+  if (byte >= first && byte < first + count) return byte - first;
+  if (in.mod.dst_unused == DstUnused::Preserve) return kKeptByte;
+  return in.mod.dst_unused == DstUnused::Sext && byte >= first + count ? count - 1 : kZeroByte;
+}
 
 // Lane-wise default: any undefined byte that a source contributes makes the lane's result undefined.
 void propagate_slow(Wave& w, const Inst& in, u64 exec) {
   if (in.desc->shadow) return in.desc->shadow(w, in);
   const u64 lanes = undefined_lanes(w, in, exec) & exec;
-  const unsigned bytes = bytes_written(in);
-  for (int i = 0; i < in.n_vwrite; ++i)
-    for (int r = 0; r < in.vwrite[i].count; ++r)
-      for (int b = 0; b < 4; ++b)
-        if (u64& m = w.vundef[in.vwrite[i].first + r].b[b]; bytes >> b & 1) m = (m & ~exec) | lanes;
+  for (int b = 0; b < 4; ++b) {
+    const int origin = sdwa_origin(in, b);
+    if (origin == kKeptByte) continue;
+    for (int i = 0; i < in.n_vwrite; ++i)
+      for (int r = 0; r < in.vwrite[i].count; ++r) {
+        u64& m = w.vundef[in.vwrite[i].first + r].b[b];
+        m = (m & ~exec) | (origin == kZeroByte ? 0 : lanes);
+      }
+  }
   for (int i = 0; i < in.n_swrite; ++i) {
     if (in.swrite[i].count == 2) w.set_undef_pair(in.swrite[i].first, lanes);
     else w.sundef[in.swrite[i].first] = lanes ? ~0u : 0;

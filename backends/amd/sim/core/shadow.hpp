@@ -5,6 +5,10 @@
 
 namespace amdsim {
 
+// Where a byte of an SDWA destination comes from: a byte of the result (0..3), a zero, or the old destination.
+inline constexpr int kZeroByte = -1, kKeptByte = -2;
+int sdwa_origin(const Inst& in, int byte);
+
 // Slow path, when a source is undefined somewhere or the destination is written in part.
 void propagate_slow(Wave& w, const Inst& in, u64 exec);
 

@@ -19,6 +19,8 @@ using arith::Factors;
 // Element types by name; fp8 and bf8 mean the target's own formats.
 enum class Source : u8 { f32, xf32, f64, f16, bf16, fp8, bf8, i8, f8f6f4 };
 
+using MatrixLines = std::vector<u8>;  // by lane or element: block * m + row, or block * n + column; below 64
+
 struct MatrixOp {
   std::string name;
   MatrixShape shape;
@@ -26,6 +28,7 @@ struct MatrixOp {
   bool sparse = false, scaled = false;
   std::vector<i32> a_index, b_index, c_index;
   std::vector<i32> a_contiguous, b_contiguous;  // f8f6f4: the layout of 4- and 6-bit operands
+  MatrixLines a_rows, b_columns, c_rows, c_columns;
 };
 
 // The executors of the families, bodies of Desc::exec.
@@ -86,9 +89,10 @@ void store_accumulators(Wave& w, const MatrixOp& op, const Inst& in, const T* va
   for (std::size_t at = 0; at < op.c_index.size(); ++at) rows[at] = bits<u32>(values[op.c_index[at]]);
 }
 
-// Any undefined source element may reach every output of its row or column; the whole result is marked, as a compiler
-// never feeds a matrix instruction values that it does not mean to use.
+// Marks the undefined elements of the result; called before it is written.
 void propagate(Wave& w, const Inst& in);
+void shadow_matrix(Wave& w, const Inst& in);
+void name_lines(MatrixOp& op);  // fills a_rows and its kin from the layouts
 
 struct Workspace {
   Factors a, b;

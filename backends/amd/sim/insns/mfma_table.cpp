@@ -77,6 +77,7 @@ Desc describe(const MatrixOp& op, u8 passes942, u8 passes950) {
   d.name = op.name.c_str();
   d.exec = executor(op);
   d.body = &op;
+  d.shadow = shadow_matrix;
   d.dst = registers(c_dwords);
   d.n_src = op.scaled ? 5 : 3;
   d.src[0] = op.a == Source::f8f6f4 ? Ty::Any : operand(s.m, op.sparse ? s.k / 2 : s.k);
@@ -93,9 +94,10 @@ Desc describe(const MatrixOp& op, u8 passes942, u8 passes950) {
 void add_op(Registry& r, const MatrixShape& shape, Source a, Source b, int passes942, int passes950,
             bool sparse = false, bool scaled = false) {
   static std::deque<MatrixOp> ops;
-  MatrixOp& op = ops.emplace_back(MatrixOp{"", shape, a, b, sparse, scaled, {}, {}, {}, {}, {}});
+  MatrixOp& op = ops.emplace_back(MatrixOp{"", shape, a, b, sparse, scaled, {}, {}, {}, {}, {}, {}, {}, {}, {}});
   op.name = composed_name(op);
   op.a_index = a_layout(shape), op.b_index = b_layout(shape), op.c_index = c_layout(shape, a == Source::f64);
+  name_lines(op);
   if (a == Source::f8f6f4) {
     MatrixShape contiguous = shape;
     contiguous.run = 0;

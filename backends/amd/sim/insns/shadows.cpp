@@ -1,6 +1,7 @@
 #include "shadows.hpp"
 
 #include "../core/fetch.hpp"
+#include "../core/shadow.hpp"
 
 namespace amdsim {
 namespace {
@@ -29,32 +30,56 @@ Undefined of_source(const Wave& w, const Operand& op) {
   return out;
 }
 
-// DPP and SDWA sources are rearranged: the whole lane counts then, and with DPP the lane that is read.
-Undefined of_operand(const Wave& w, const Inst& in, int i) {
-  Undefined out = of_source(w, in.src[i]);
-  if (in.encoding == Encoding::Dpp && i == 0) {
-    const Undefined source = out;
-    for (int byte = 0; byte < 8; ++byte) {
-      out.b[byte] = 0;
-      for (int l = 0; l < kLanes; ++l)
-        if (in.dpp_map[l] >= 0) out.b[byte] |= (source.b[byte] >> in.dpp_map[l] & 1) << l;
-    }
-  }
-  if (in.encoding == Encoding::Sdwa) {
-    const u64 all = out.any();
-    for (u64& m : out.b) m = all;
+// A lane that DPP reads outside of the row or of EXEC gives 0, or is not written.
+Undefined through_dpp(const Inst& in, u64 exec, const Undefined& source) {
+  Undefined out;
+  for (int l = 0; l < kLanes; ++l) {
+    const int from = in.dpp_map[l];
+    if (from < 0 || !(exec >> from & 1)) continue;
+    for (int byte = 0; byte < 8; ++byte) out.b[byte] |= (source.b[byte] >> from & 1) << l;
   }
   return out;
 }
 
+// SDWA moves the selected bytes to the bottom; what lies above is 0 or the sign.
+Undefined through_sdwa(const Operand& op, const Undefined& source) {
+  if (op.sel == Sel::Dword) return source;
+  const bool word = op.sel > Sel::Byte3;
+  const int first = word ? (op.sel == Sel::Word1 ? 2 : 0) : static_cast<int>(op.sel), count = word ? 2 : 1;
+  Undefined out;
+  for (int byte = 0; byte < count; ++byte) out.b[byte] = source.b[first + byte];
+  for (int byte = count; byte < 4 && op.sext; ++byte) out.b[byte] = out.b[count - 1];
+  return out;
+}
+
+// A 16-bit source is the half that op_sel names.
+Undefined half_of(const Undefined& source, bool high) {
+  Undefined out;
+  for (int byte = 0; byte < 2; ++byte) out.b[byte] = source.b[byte + (high ? 2 : 0)];
+  return out;
+}
+
+// The state of source i as the arithmetic sees it.
+Undefined of_operand(const Wave& w, const Inst& in, int i) {
+  const Undefined source = of_source(w, in.src[i]);
+  if (in.encoding == Encoding::Sdwa) return through_sdwa(in.src[i], source);
+  const Undefined moved = in.encoding == Encoding::Dpp && i == 0 ? through_dpp(in, w.exec(), source) : source;
+  const Ty type = in.desc->src[i];
+  const bool half = type == Ty::B16 || type == Ty::F16 || type == Ty::BF16;
+  return half ? half_of(moved, in.mod.op_sel >> i & 1) : moved;
+}
+
+// `written`: bytes of each dword of the result that reach the destination, which SDWA may shift or extend.
 void write_bytes(Wave& w, const Inst& in, const Undefined& value, unsigned written) {
   const u64 exec = write_lanes(w, in);
-  for (int r = 0; r < in.dst.dwords && r < 2; ++r)
-    for (int byte = 0; byte < 4; ++byte)
-      if (written >> byte & 1) {
-        u64& m = w.vundef[in.dst.reg + r].b[byte];
-        m = (m & ~exec) | (value.b[4 * r + byte] & exec);
-      }
+  for (int byte = 0; byte < 4; ++byte) {
+    const int origin = sdwa_origin(in, byte);
+    if (origin == kKeptByte || (origin >= 0 && !(written >> origin & 1))) continue;
+    for (int r = 0; r < in.dst.dwords && r < 2; ++r) {
+      u64& m = w.vundef[in.dst.reg + r].b[byte];
+      m = (m & ~exec) | (origin == kZeroByte ? 0 : value.b[4 * r + origin] & exec);
+    }
+  }
 }
 
 Undefined everywhere(u64 lanes) {
@@ -101,8 +126,6 @@ struct Operands {
   }
 };
 
-bool plain_dword(const Inst& in) { return in.encoding != Encoding::Sdwa; }
-
 }  // namespace
 
 void shadow_partial(Wave& w, const Inst& in, unsigned written) {
@@ -110,13 +133,13 @@ void shadow_partial(Wave& w, const Inst& in, unsigned written) {
 }
 
 void shadow_half(Wave& w, const Inst& in) {
-  if (!plain_dword(in)) return write_bytes(w, in, everywhere(union_of_sources(w, in)), 0xf);
+  if (in.encoding == Encoding::Sdwa) return shadow_partial(w, in, 0xf);
   shadow_partial(w, in, in.mod.op_sel >> in.desc->n_src & 1 ? 0xc : 0x3);
 }
 
 void shadow_one_byte(Wave& w, const Inst& in, int byte) {
   const Undefined source = of_operand(w, in, 0);
-  write_bytes(w, in, everywhere(in.encoding == Encoding::Sdwa ? source.any() : source.b[byte]), 0xf);
+  write_bytes(w, in, everywhere(source.b[byte]), 0xf);
 }
 
 void shadow_upward(Wave& w, const Inst& in) {
@@ -126,6 +149,7 @@ void shadow_upward(Wave& w, const Inst& in) {
     for (int byte = 0; byte < 8; ++byte) out.b[byte] |= source.b[byte];
   }
   for (int byte = 1; byte < 8; ++byte) out.b[byte] |= out.b[byte - 1];
+  if (in.mod.clamp) out = everywhere(out.b[7]);  // saturation looks at the whole sum
   write_bytes(w, in, out, 0xf);
   const u64 exec = w.exec();
   for (int i = 0; i < in.n_swrite; ++i)
@@ -136,6 +160,13 @@ void shadow_pair(Wave& w, const Inst& in) {
   const u64 low = of_operand(w, in, 0).any(), high = of_operand(w, in, 1).any();
   Undefined out;
   out.b[0] = out.b[1] = low, out.b[2] = out.b[3] = high;
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_pack(Wave& w, const Inst& in) {
+  Undefined out = of_operand(w, in, 0);
+  const Undefined high = of_operand(w, in, 1);
+  for (int byte = 0; byte < 2; ++byte) out.b[2 + byte] = high.b[byte];
   write_bytes(w, in, out, 0xf);
 }
 
@@ -197,12 +228,21 @@ void shadow_bits(Wave& w, const Inst& in, unsigned control) {
     *slots[i] = steers ? operands.value[i] : operands.masks[i][0];
   }
   alignas(64) u32 result[2][kLanes] = {};
-  Inst unmodified = in;
-  unmodified.mod.clamp = false;
-  io.d = result[0], io.in = &unmodified, io.mode = &w.mode;
+  io.d = result[0], io.in = &in, io.mode = &w.mode;
   reinterpret_cast<void (*)(LaneArgs&)>(const_cast<void*>(in.body))(io);
   Undefined out = collapse(result[0], in.dst.dwords);
   for (u64& m : out.b) m |= broken;
+  write_bytes(w, in, out, 0xf);
+}
+
+void shadow_move(Wave& w, const Inst& in) { write_bytes(w, in, of_operand(w, in, 0), 0xf); }
+
+void shadow_bytewise(Wave& w, const Inst& in) {
+  Undefined out;
+  for (int i = 0; i < in.n_src; ++i) {
+    const Undefined source = of_operand(w, in, i);
+    for (int byte = 0; byte < 8; ++byte) out.b[byte] |= source.b[byte];
+  }
   write_bytes(w, in, out, 0xf);
 }
 
@@ -240,6 +280,13 @@ void shadow_or(Wave& w, const Inst& in) {
     const u32 a = o.value[0][l], b = o.value[1][l];
     const u32 two = undefined_or(a, o.masks[0][0][l], b, o.masks[1][0][l]);
     return three ? undefined_or(a | b, two, o.value[2][l], o.masks[2][0][l]) : two;
+  });
+}
+
+void shadow_bfi(Wave& w, const Inst& in) {
+  by_lane(w, in, [](const Operands& o, int l) {
+    const u32 a = o.value[0][l];
+    return o.masks[0][0][l] | (o.masks[1][0][l] & a) | (o.masks[2][0][l] & ~a);
   });
 }
 

@@ -9,6 +9,10 @@ namespace amdsim {
 // The result is 16 bits, written to the half that op_sel names; the other half keeps its state.
 void shadow_half(Wave& w, const Inst& in);
 
+// Whole bytes: a copy of the first source, or each byte from the sources' bytes in its place.
+void shadow_move(Wave& w, const Inst& in);
+void shadow_bytewise(Wave& w, const Inst& in);
+
 // Bit-exact moves: the instruction's own lane function applied to the masks of undefined bits. Sources named by
 // `control` (bit i = source i) steer the move and must be defined, or the whole result is undefined.
 void shadow_bits(Wave& w, const Inst& in, unsigned control);
@@ -24,6 +28,7 @@ void shadow_or(Wave& w, const Inst& in);
 // v_and_or_b32 and v_or3_b32 work the same on three sources; v_lshl_or_b32 shifts its first.
 void shadow_and_or(Wave& w, const Inst& in);
 void shadow_lshl_or(Wave& w, const Inst& in);
+void shadow_bfi(Wave& w, const Inst& in);
 
 // v_cndmask: the state of the source that the mask selects.
 void shadow_select(Wave& w, const Inst& in);
@@ -40,6 +45,7 @@ void shadow_packed_dwords(Wave& w, const Inst& in);
 void shadow_moved_dwords(Wave& w, const Inst& in);
 // Two sources become the two halves of the result.
 void shadow_pair(Wave& w, const Inst& in);
+void shadow_pack(Wave& w, const Inst& in);  // halves that are moved, not converted
 // Only byte `byte` of the source counts.
 void shadow_one_byte(Wave& w, const Inst& in, int byte);
 

@@ -71,14 +71,15 @@ void v_bitop3_b16(LaneArgs& io) {
 void logic(Registry& r) {
   r.add(moving(vop<[](u32 a, u32 b) { return a & b; }>("v_and_b32"), shadow_and));
   r.add(moving(vop<[](u32 a, u32 b) { return a | b; }>("v_or_b32"), shadow_or));
-  r.add(moving(vop<[](u32 a, u32 b) { return a ^ b; }>("v_xor_b32"), shadow_bits_all));
-  r.add(vop<[](u32 a, u32 b) { return ~(a ^ b); }>("v_xnor_b32"));
-  r.add(vop<[](u32 a) { return ~a; }>("v_not_b32"));
+  r.add(moving(vop<[](u32 a, u32 b) { return a ^ b; }>("v_xor_b32"), shadow_bytewise));
+  r.add(moving(vop<[](u32 a, u32 b) { return ~(a ^ b); }>("v_xnor_b32"), shadow_bytewise));
+  r.add(moving(vop<[](u32 a) { return ~a; }>("v_not_b32"), shadow_bytewise));
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a & b) | c; }>("v_and_or_b32"), shadow_and_or));
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return a | b | c; }>("v_or3_b32"), shadow_or));
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }>("v_lshl_or_b32"), shadow_lshl_or));
-  r.add(vop<[](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }>("v_bfi_b32"));
-  r.add(only(kGfx950, vop_raw("v_bitop3_b32", v_bitop3_b32, Ty::B32, {Ty::B32, Ty::B32, Ty::B32})));
+  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }>("v_bfi_b32"), shadow_bfi));
+  r.add(only(kGfx950, moving(vop_raw("v_bitop3_b32", v_bitop3_b32, Ty::B32, {Ty::B32, Ty::B32, Ty::B32}),
+                             shadow_bytewise)));
   r.add(only(kGfx950,
              keep_half<v_bitop3_b16>(vop_raw("v_bitop3_b16", v_bitop3_b16, Ty::B16, {Ty::B16, Ty::B16, Ty::B16}))));
 }

@@ -58,24 +58,28 @@ Desc mad_wide(const char* name, LaneFn body) {
   return d;
 }
 
+// A byte of these results depends on bytes of the sources at and below it.
+void upward(Registry& r, Desc d) {
+  d.shadow = shadow_upward;
+  r.add(d);
+}
+
 void add_and_subtract(Registry& r) {
-  r.add(vop_clamp<[](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) + b)); }>(
+  upward(r, vop_clamp<[](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) + b)); }>(
       "v_add_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) - b)); }>(
+  upward(r, vop_clamp<[](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return (saturated<u32>(i64(a) - b)); }>(
       "v_sub_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return (saturated<u32>(i64(b) - a)); }>(
+  upward(r, vop_clamp<[](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return (saturated<u32>(i64(b) - a)); }>(
       "v_subrev_u32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a + b); },
+  upward(r, vop_clamp<[](u32 a, u32 b) { return i32(a + b); },
                   [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) + i32(b))); }>("v_add_i32"));
-  r.add(vop_clamp<[](u32 a, u32 b) { return i32(a - b); },
+  upward(r, vop_clamp<[](u32 a, u32 b) { return i32(a - b); },
                   [](u32 a, u32 b) { return (saturated<i32>(i64(i32(a)) - i32(b))); }>("v_sub_i32"));
-  r.add(vop<[](u32 a, u32 b, u32 c) { return a + b + c; }>("v_add3_u32"));
-  r.add(vop<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }>("v_lshl_add_u32"));
+  upward(r, vop<[](u32 a, u32 b, u32 c) { return a + b + c; }>("v_add3_u32"));
+  upward(r, vop<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }>("v_lshl_add_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }>("v_add_lshl_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a ^ b) + c; }>("v_xad_u32"));
-  Desc shifted_sum = vop<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>("v_lshl_add_u64");
-  shifted_sum.shadow = shadow_upward;
-  r.add(shifted_sum);
+  upward(r, vop<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>("v_lshl_add_u64"));
   r.add(carry<[](u64 a, u64 b, u64) { return a + b; }>("v_add_co_u32", false));
   r.add(carry<[](u64 a, u64 b, u64) { return a - b; }>("v_sub_co_u32", false));
   r.add(carry<[](u64 a, u64 b, u64) { return b - a; }>("v_subrev_co_u32", false));
@@ -85,17 +89,17 @@ void add_and_subtract(Registry& r) {
 }
 
 void multiply(Registry& r) {
-  r.add(vop<[](u32 a, u32 b) { return a * b; }>("v_mul_lo_u32"));
+  upward(r, vop<[](u32 a, u32 b) { return a * b; }>("v_mul_lo_u32"));
   r.add(vop<[](u32 a, u32 b) { return (u32(u64(a) * b >> 32)); }>("v_mul_hi_u32"));
   r.add(vop<[](i32 a, i32 b) { return (i32(i64(a) * b >> 32)); }>("v_mul_hi_i32"));
-  r.add(vop<[](u32 a, u32 b) { return (a & 0xffffff) * (b & 0xffffff); }>("v_mul_u32_u24"));
-  r.add(vop<[](u32 a, u32 b) { return u32(low24(a)) * u32(low24(b)); }>("v_mul_i32_i24"));
+  upward(r, vop<[](u32 a, u32 b) { return (a & 0xffffff) * (b & 0xffffff); }>("v_mul_u32_u24"));
+  upward(r, vop<[](u32 a, u32 b) { return u32(low24(a)) * u32(low24(b)); }>("v_mul_i32_i24"));
   r.add(vop<[](u32 a, u32 b) { return (u32(u64(a & 0xffffff) * (b & 0xffffff) >> 32)); }>("v_mul_hi_u32_u24"));
   r.add(vop<[](u32 a, u32 b) { return (u32(i64(low24(a)) * low24(b) >> 32)); }>("v_mul_hi_i32_i24"));
-  r.add(vop_clamp<[](u32 a, u32 b, u32 c) { return (a & 0xffffff) * (b & 0xffffff) + c; },
+  upward(r, vop_clamp<[](u32 a, u32 b, u32 c) { return (a & 0xffffff) * (b & 0xffffff) + c; },
                   [](u32 a, u32 b, u32 c) { return (saturated<u32>(i64(a & 0xffffff) * (b & 0xffffff) + c)); }>(
       "v_mad_u32_u24"));
-  r.add(vop_clamp<[](u32 a, u32 b, u32 c) { return i32(u32(low24(a)) * u32(low24(b)) + c); },
+  upward(r, vop_clamp<[](u32 a, u32 b, u32 c) { return i32(u32(low24(a)) * u32(low24(b)) + c); },
                   [](u32 a, u32 b, u32 c) { return (saturated<i32>(i64(low24(a)) * low24(b) + i32(c))); }>(
       "v_mad_i32_i24"));
   r.add(mad_wide("v_mad_u64_u32", mad_wide_body<u32, u64>));

@@ -117,13 +117,13 @@ void between_lanes(Registry& r) {
 }  // namespace
 
 void register_valu_move(Registry& r) {
-  r.add(moving(vop<[](u32 a) { return a; }>("v_mov_b32"), shadow_bits_all));
-  r.add(moving(vop<[](u64 a) { return a; }>("v_mov_b64"), shadow_bits_all));
-  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_read_b32"), shadow_bits_all));
-  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_write_b32"), shadow_bits_all));
-  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_mov_b32"), shadow_bits_all));
+  r.add(moving(vop<[](u32 a) { return a; }>("v_mov_b32"), shadow_move));
+  r.add(moving(vop<[](u64 a) { return a; }>("v_mov_b64"), shadow_move));
+  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_read_b32"), shadow_move));
+  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_write_b32"), shadow_move));
+  r.add(moving(vop<[](u32 a) { return a; }>("v_accvgpr_mov_b32"), shadow_move));
   r.add(moving(vop_raw("v_cndmask_b32", v_cndmask_b32, Ty::B32, {Ty::B32, Ty::B32, Ty::Mask}, kMaskIn), shadow_select));
-  r.add(moving(vop<[](f16 a, f16 b) { return u32(a.bits) | u32(b.bits) << 16; }>("v_pack_b32_f16"), shadow_pair));
+  r.add(moving(vop<[](f16 a, f16 b) { return u32(a.bits) | u32(b.bits) << 16; }>("v_pack_b32_f16"), shadow_pack));
   between_lanes(r);
 }
 
