@@ -86,6 +86,14 @@ class Lowering(ABC):
     def lower_pipeline(self, op: Op) -> bool:
         """Emit a pipeline whose loads run ahead; False, and nothing, if none of them can."""
 
+    def emit_barrier(self) -> None:
+        """The text of a barrier of all waves."""
+        self.body.line("workgroup_barrier();")
+
+    def set_item(self, name: str, text: str, value: Value) -> None:
+        """The text that computes item i of a tile; a backend may say how items of long tiles are scheduled."""
+        self.body.line(f"{name}.set(i, {text});")
+
     @property
     def threads(self) -> int:
         """Work-items of a workgroup."""
@@ -141,7 +149,7 @@ class Lowering(ABC):
         if key not in self._tables:
             name = f"table_{len(self._tables)}"
             self._tables[key] = name
-            self.tables.line(f"constexpr int {name}[] = {{{', '.join(map(str, key))}}};")
+            self.tables.line(f"TABLE int {name}[] = {{{', '.join(map(str, key))}}};")
         return self._tables[key]
 
     def coordinates(self, layout: Layout) -> Coordinates:
@@ -200,10 +208,10 @@ class Lowering(ABC):
         """Make the scratch area, which every user guards by barriers, at least this large."""
         self.scratch_bytes = max(self.scratch_bytes, nbytes)
 
-    def allocate(self, nbytes: int) -> int:
+    def allocate(self, nbytes: int, align: int = 128) -> int:
         """Reserve shared memory; returns its byte offset, aligned for every access."""
-        offset = self.shared_bytes
-        self.shared_bytes += -(-nbytes // 128) * 128
+        offset = -(-self.shared_bytes // align) * align
+        self.shared_bytes = offset + -(-nbytes // 128) * 128
         self.peak_shared_bytes = max(self.peak_shared_bytes, self.shared_bytes)
         return offset
 
@@ -217,7 +225,11 @@ class Lowering(ABC):
 
     def barrier(self) -> None:
         """All waves meet; what was written to shared memory is visible, what was read may be overwritten."""
-        self.body.line("workgroup_barrier();")
+        self.emit_barrier()
+        self.passed_barrier()
+
+    def passed_barrier(self) -> None:
+        """A barrier was emitted in another form."""
         self.unseen_writes.clear()
         self.unfinished_reads = False
 

@@ -144,7 +144,7 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
             lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*(f'{a}.v[i]' for a in args))};")
         return
     with lw.body.each(len(layout.items)):
-        lw.body.line(f"{name}.set(i, {expression(op, [f'{a}.get(i)' for a in args])});")
+        lw.set_item(name, expression(op, [f"{a}.get(i)" for a in args]), result)
 
 
 def lower_constant(lw: Lowering, op: Op) -> None:

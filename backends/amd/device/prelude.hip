@@ -17,6 +17,13 @@ typedef u8 fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz;
 
 template <class To, class From> DEVICE To bits(From x) { return __builtin_bit_cast(To, x); }
 
+// The value, in a vector register that the optimiser does not know the origin of: it neither computes the value
+// again where it is used, nor makes a branch of the selection between two of them.
+template <class T> DEVICE T in_register(T x) {
+  asm("" : "+v"(x));
+  return x;
+}
+
 // -- vectors and register tiles ------------------------------------------------------------------------
 
 template <class T, int N> struct vector_of { typedef T type __attribute__((ext_vector_type(N))); };
@@ -238,6 +245,7 @@ DEVICE float minimum_number(float a, float b) { return __builtin_elementwise_min
 template <class T> DEVICE T larger(T a, T b) { return a > b ? a : b; }
 template <class T> DEVICE T smaller(T a, T b) { return a < b ? a : b; }
 
+#define TABLE constexpr
 #define F32_NAN __builtin_nanf("")
 #define F32_INF __builtin_inff()
 DEVICE float abs_(float x) { return __builtin_fabsf(x); }
@@ -255,18 +263,26 @@ DEVICE float exp2_(float x) { return __builtin_amdgcn_exp2f(x); }
 DEVICE float log_(float x) { return __builtin_logf(x); }
 DEVICE float log2_(float x) { return __builtin_log2f(x); }
 DEVICE float sqrt_(float x) { return __builtin_sqrtf(x); }
-DEVICE float rsqrt_(float x) { return 1.0f / __builtin_sqrtf(x); }
-DEVICE float rcp_(float x) { return 1.0f / x; }
+// The instructions err by one ulp at most, but take subnormal operands for 0 and give 0 for subnormal results.
+DEVICE float fast_rcp(float x) { return __builtin_amdgcn_rcpf(x); }
+DEVICE float rsqrt_(float x) {
+  bool tiny = __builtin_fabsf(x) < 0x1p-126f;
+  return __builtin_amdgcn_rsqf(tiny ? x * 0x1p24f : x) * (tiny ? 0x1p12f : 1.0f);
+}
+DEVICE float rcp_(float x) {
+  float a = __builtin_fabsf(x), scale = a < 0x1p-126f ? 0x1p24f : a > 0x1p125f ? 0x1p-24f : 1.0f;
+  return fast_rcp(x * scale) * scale;
+}
 // From e^-|x|, which cannot overflow: e / (1 + e) keeps its relative accuracy down to subnormal results.
 DEVICE float sigmoid_(float x) {
-  float e = __builtin_expf(-__builtin_fabsf(x)), r = 1.0f / (1.0f + e);
+  float e = __builtin_expf(-__builtin_fabsf(x)), r = fast_rcp(1.0f + e);
   return x < 0.0f ? e * r : x != x ? x : r;
 }
 // x e^x / (1 + e^x). Far left e^x would be subnormal or 0 where x e^x is not yet: there e^(x + 64), then e^-64.
 DEVICE float silu_(float x) {
   bool far = x < -64.0f;
-  float e = __builtin_expf((far ? 64.0f : 0.0f) - __builtin_fabsf(x)), r = far ? 0x1.969d48p-93f : 1.0f / (1.0f + e);
-  return x < 0.0f ? x * e * r : x * r;
+  float e = __builtin_expf((far ? 64.0f : 0.0f) - __builtin_fabsf(x)), r = fast_rcp(1.0f + e);
+  return (x < 0.0f ? x * e : x) * (far ? 0x1.969d48p-93f : r);
 }
 
 template <int N> DEVICE float polynomial(const float (&c)[N], float t) {
@@ -279,8 +295,8 @@ template <int N> DEVICE float polynomial(const float (&c)[N], float t) {
 DEVICE float tanh_(float x) {
   constexpr float c[] = {0x1p+0f, -0x1.555534p-2f, 0x1.110872p-3f, -0x1.b87924p-5f, 0x1.54070ap-6f, -0x1.7f870ap-8f};
   float a = __builtin_fabsf(x);
-  float near = x * polynomial(c, x * x);
-  float far = __builtin_copysignf(1.0f - 2.0f / (__builtin_expf(2.0f * a) + 1.0f), x);
+  float near = in_register(x * polynomial(c, x * x));
+  float far = __builtin_copysignf(1.0f - 2.0f * fast_rcp(__builtin_expf(2.0f * a) + 1.0f), x);
   return a < 0.6f ? near : x != x ? x : far;
 }
 
@@ -291,8 +307,8 @@ DEVICE float erf_(float x) {
   constexpr float r[] = {-0x1.41f50ap-13f, 0x1.23bd32p-2f, 0x1.0a008p-2f,   0x1.63d31ep-2f,
                          -0x1.a550f8p-4f,  0x1.1fdaecp-1f, -0x1.e1af32p-2f, 0x1.e7c9e6p-4f};
   float a = __builtin_fabsf(x);
-  float near = x * polynomial(c, x * x);
-  float complement = __builtin_expf(-a * a) * polynomial(r, 1.0f / __builtin_fmaf(0.5f, a, 1.0f));
+  float near = in_register(x * polynomial(c, x * x));
+  float complement = in_register(__builtin_expf(-a * a) * polynomial(r, fast_rcp(__builtin_fmaf(0.5f, a, 1.0f))));
   float far = a > 4.0f ? 1.0f : 1.0f - complement;
   return a < 1.0f ? near : x != x ? x : __builtin_copysignf(far, x);
 }
@@ -302,6 +318,9 @@ DEVICE float gelu_tanh_(float x) {
   float u = 0x1.988454p-1f * (x + 0.044715f * x * x * x);
   return x / (1.0f + __builtin_expf(-2.0f * u));
 }
+
+// What comes before is computed before what comes after: keeps few temporaries of a long tile alive.
+DEVICE void finish_first() { __builtin_amdgcn_sched_barrier(0); }
 
 // -- random numbers ------------------------------------------------------------------------------------
 
@@ -453,29 +472,36 @@ DEVICE int trip_count(int start, int stop, int step) {
 // -- direct loads to LDS (gfx950) ------------------------------------------------------------------------
 
 // A buffer over everything from `p` on; lanes that must not read pass an offset beyond it and get zeros.
-template <class T> DEVICE __amdgpu_buffer_rsrc_t buffer(GLOBAL T *p) {
+DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
   return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, 0x7ffffff0, 0x00027000);
 }
 
-// 16 bytes for each lane, to 16 bytes for each lane from `to` on, which all lanes of the wave share.
-DEVICE void load_to_lds(__amdgpu_buffer_rsrc_t from, u8 *to, int offset) {
+// 16 bytes for each lane, to 16 bytes for each lane from `to` + Added on, which all lanes of the wave share; `from`
+// moves by `moved` + Added as well.
+template <int Added> DEVICE void load_to_lds(__amdgpu_buffer_rsrc_t from, u8 *to, int offset, int moved) {
 #if defined(__gfx950__)
-  __builtin_amdgcn_raw_ptr_buffer_load_lds(from, (__attribute__((address_space(3))) void *)to, 16, offset, 0, 0, 0);
+  __builtin_amdgcn_raw_ptr_buffer_load_lds(from, (__attribute__((address_space(3))) void *)to, 16, offset, moved, Added,
+                                           0);
 #endif
 }
 
-// Until at most N vector memory operations of this wave are outstanding.
-template <int N> DEVICE void wait_vector_memory() { asm volatile("s_waitcnt vmcnt(%0)" ::"n"(N) : "memory"); }
+// At most N vector memory operations of this wave are outstanding, and all waves have arrived.
+template <int N> DEVICE void stage_barrier() {
+  asm volatile("s_waitcnt vmcnt(%0) lgkmcnt(0)\n\ts_barrier" ::"n"(N) : "memory");
+}
+
+// How many of the first trips have [origin + trip * step, ... + n) inside [0, extent).
+DEVICE int whole_trips(int trips, long origin, long step, int n, int extent) {
+  const long last = (long)extent - n;
+  if (step < 0 || origin < 0 || origin > last) return 0;
+  if (step == 0) return trips;
+  const u32 count = step > 0x7fffffff ? 0 : (u32)(last - origin) / (u32)step;
+  return count < (u32)trips ? (int)count + 1 : trips;
+}
 
 // The value, in a way that keeps what is computed from it on the path that needs it.
 DEVICE int only_here(int x) {
   asm volatile("" : "+v"(x));
-  return x;
-}
-
-// The value, in a vector register that the optimiser does not know the origin of.
-DEVICE int in_register(int x) {
-  asm("" : "+v"(x));
   return x;
 }
 

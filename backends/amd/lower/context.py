@@ -9,6 +9,9 @@ from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
 
+LONG_TILE = 64  # items a lane: half of the registers, so that few temporaries fit beside operand and result
+TOGETHER = 8  # items of a long tile that are computed at a time
+
 
 class AmdLowering(Lowering):
     """The shared state, the target's tables and the plan's choices."""
@@ -26,13 +29,22 @@ class AmdLowering(Lowering):
 
         lower_op(self, op)
 
+    def set_item(self, name: str, text: str, value: Value) -> None:
+        """Items of a long tile in the order written, a few at a time: all at once would not fit the registers."""
+        if len(self.layout(value).items) < LONG_TILE or value.tile.dtype.bits != 32:
+            return super().set_item(name, text, value)
+        self.body.line(f"{name}.set(i, in_register({text}));")
+        self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
+        return None
+
     def place_shared(self, value: Value) -> SharedTile:
         """Reserve LDS for a tile, swizzled for the products that read it."""
         return place_shared(self, value)
 
     def lower_pipeline(self, op: Op) -> bool:
         """Emit a pipeline whose loads run ahead, if any can."""
-        from warpwave.backends.amd.lower.pipeline import lower_pipeline, staged_loads
+        from warpwave.backends.amd.lower.pipeline import lower_pipeline
+        from warpwave.tiles.simt.pipeline import staged_loads
 
         if not staged_loads(op.regions[0]):
             return False

@@ -10,7 +10,7 @@ from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
-from warpwave.backends.amd.lower.pipeline import DIRECT
+from warpwave.backends.amd.lower.direct import DIRECT
 from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import ResourceError

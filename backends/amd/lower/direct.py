@@ -1,0 +1,220 @@
+"""Pipelines whose loads go straight to LDS, 16 bytes a lane: stages - 1 iterations of them are in flight.
+
+A counted wait and one barrier make a stage readable; a stage is overwritten only after a barrier that follows
+its last read, for every interleaving of waves. Of a wave's loads of one tile, up to four share a value of M0
+and differ by the instruction's own offset, which counts for both the LDS and the memory address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwave.backends.amd.arch import WAVE
+from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, open_moving
+from warpwave.backends.amd.lower.stages import AmdLoop
+from warpwave.tiles.ir import Value
+from warpwave.tiles.simt.context import Lowering, SharedTile
+from warpwave.tiles.simt.memory import Window, emit_load, open_window
+from warpwave.tiles.simt.pipeline import StagedLoad
+from warpwave.tiles.simt.shared import wide_layout, write_shared
+
+DIRECT = 16  # bytes a lane of the widest direct load
+SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
+ROUND = WAVE * DIRECT  # bytes of one instruction
+MAX_SHARED_M0 = 4  # instructions whose offsets fit the 12 bits of the instruction
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One tile's direct loads: `rows`, `cols` and `offsets` are C arrays over a lane's instructions.
+
+    `possible` is a constant C condition that the tile can be loaded this way at all.
+    """
+
+    staged: StagedLoad
+    moving: MovingLoad
+    rows: str
+    cols: str
+    offsets: str
+    possible: str
+    waves: int
+
+    @property
+    def count(self) -> int:
+        """Instructions of a wave."""
+        return -(-self.staged.stage_bytes // (ROUND * self.waves))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all waves issue the same number of whole instructions."""
+        return self.staged.stage_bytes % (ROUND * self.waves) == 0
+
+    def instruction_offset(self, i: int) -> int:
+        """What the instruction adds to both addresses."""
+        return i % MAX_SHARED_M0 * ROUND if self.is_even else 0
+
+    @property
+    def before(self) -> int:
+        """Bytes between the pointer and the tile, so that no lane's offset gets negative."""
+        return max(self.instruction_offset(i) for i in range(self.count))
+
+    def slot(self, i: str) -> str:
+        """C expression of the first byte that an instruction writes, in the tile."""
+        if self.is_even:
+            return f"(wave * {self.count} + {i}) * {ROUND}"
+        return f"({i} * {self.waves} + wave) * {ROUND}"
+
+
+class DirectLoop(AmdLoop):
+    """Loads straight to LDS."""
+
+    def emit(self) -> None:
+        """The prologue, rounds through all stages where the body is short, and what remains one by one."""
+        lw, ahead = self.lw, self.stages - 1
+        self.coordinates_at("0")
+        fetches = [self._open_fetch(load) for load in self.ring]
+        whole = count_whole(lw, [f.moving for f in fetches], self.trips, self.stages)
+        lw.body.line(f"if (!({' && '.join(f.possible for f in fetches)})) {whole} = 0;")
+        lw.enter_region()
+        lw.barrier()  # the ring may lie where others still read
+        self._define_ahead(fetches, whole)
+        with lw.body.each(ahead):
+            lw.body.line(f"if (i < {self.trips}) ahead(i, i);")
+        counter = lw.fresh("iteration")
+        lw.body.line(f"int {counter} = 0;")
+        if len(self.rest().ops) <= SMALL_BODY:
+            self._whole_rounds(counter, fetches, whole)
+        with self.remaining(counter):
+            self._wait(fetches, f"{counter} + {ahead - 1} < {self.trips}")
+            next_one = f"{counter} + {ahead}"
+            lw.body.line(f"if ({next_one} < {self.trips}) ahead({next_one}, (stage + {ahead}) % {self.stages});")
+            self.iteration(counter, "stage")
+
+    def _whole_rounds(self, counter: str, fetches: list[Fetch], whole: str) -> None:
+        """Rounds through all stages that fetch whole tiles only: no condition is left in them.
+
+        A stage's addresses in LDS are constants of the code, and its tiles' distance from the pointer is a
+        scalar that the loop does not change.
+        """
+        lw, ahead = self.lw, self.stages - 1
+        condition = f"{counter} + {self.stages - 1 + ahead} < {whole}"
+        with lw.body.block(f"while ({condition})"):
+            with lw.body.each(self.stages, "stage"):
+                lw.unfinished_reads = True
+                self._wait(fetches)
+                for fetch in fetches:
+                    target = fetch.staged.at(f"(stage + {ahead}) % {self.stages}")
+                    self._issue(fetch, target, fetch.moving.next, f"stage * (int){fetch.moving.advance}")
+                self.iteration(f"{counter} + stage", "stage")
+                lw.enter_region()
+            for fetch in fetches:
+                lw.body.line(f"{fetch.moving.next} += {self.stages} * {fetch.moving.advance};")
+            lw.body.line(f"{counter} += {self.stages};")
+
+    def _wait(self, fetches: list[Fetch], newer_exists: str = "") -> None:
+        """Until this iteration's tiles are in LDS for all waves; loads of newer iterations stay in flight."""
+        lw = self.lw
+        # a wave that has nothing to fetch in the last round issues one load less: count what all waves issue
+        instructions = sum(f.staged.stage_bytes // (ROUND * f.waves) for f in fetches)
+        newer = (self.stages - 2) * instructions
+        if newer_exists and newer:
+            lw.body.line(f"if ({newer_exists}) stage_barrier<{newer}>();")
+            lw.body.line("else stage_barrier<0>();")
+        else:
+            lw.body.line(f"stage_barrier<{newer}>();")
+        lw.passed_barrier()
+
+    # -- one tile -------------------------------------------------------------------------------------
+
+    def _open_fetch(self, staged: StagedLoad) -> Fetch:
+        """Declare the pointer of a tile, and each lane's offsets from it."""
+        lw = self.lw
+        tensor, fill, *_ = staged.op.operands
+        names = lw.fresh("row"), lw.fresh("col"), lw.fresh("offset")
+        sketch = Fetch(staged, None, *names, "", lw.waves)  # type: ignore[arg-type]
+        moving = open_moving(lw, self.op, staged.op, sketch.before)
+        whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
+        possible = f"({lw.wide(tensor)} && {_is_zero_fill(lw, fill)} && {str(whole_chunks).lower()})"
+        fetch = Fetch(staged, moving, *names, possible, lw.waves)
+        self._declare_places(fetch)
+        return fetch
+
+    def _declare_places(self, fetch: Fetch) -> None:
+        """What each of a lane's instructions fetches: row, column, and offset from the pointer."""
+        lw, shared, staged = self.lw, fetch.staged.shared, fetch.staged
+        tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
+        size = shared.dtype.nbytes
+        lw.body.line(f"int {fetch.rows}[{fetch.count}], {fetch.cols}[{fetch.count}], {fetch.offsets}[{fetch.count}];")
+        masks = [f"((row >> {b} & 1) * {m})" for b, m in enumerate(shared.masks) if m]
+        stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
+        with lw.body.each(fetch.count):
+            lw.body.line(f"const int place = {fetch.slot('i')} + lane * {DIRECT};")
+            lw.body.line(f"const int row = place / {shared.pitch};")
+            unswizzled = f"(place ^ ({' ^ '.join(masks)}))" if masks else "place"
+            lw.body.line(f"const int col = {unswizzled} % {shared.pitch} / {size};")
+            lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
+            inside = f"row < {tile_rows} && col < {tile_cols}"
+            places = ("row", "col")[-staged.tile.rank :]
+            inside += f" && {fetch.moving.inside(fetch.moving.first, places, staying=True)}"
+            shift = f"{fetch.before} - i % {MAX_SHARED_M0} * {ROUND}" if fetch.is_even else "0"
+            lw.body.line(f"{fetch.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} + {shift} : {OUTSIDE};")
+
+    def _define_ahead(self, fetches: list[Fetch], whole: str) -> None:
+        """A function that issues the loads of the iteration that comes next, into a stage."""
+        lw = self.lw
+        with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
+            with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
+                for fetch in fetches:
+                    self._issue(fetch, fetch.staged.at("stage"), fetch.moving.next, "0")
+            with lw.body.block("else"):
+                self.coordinates_at("iteration")
+                for fetch in fetches:
+                    self._fetch_part(fetch)
+            for fetch in fetches:
+                lw.body.line(f"{fetch.moving.next} += {fetch.moving.advance};")
+
+    def _fetch_part(self, fetch: Fetch) -> None:
+        """A tile that may be partly outside, or of a tensor with narrow rows, at the iteration's coordinates."""
+        lw, staged = self.lw, fetch.staged
+        tensor, fill, *coords = staged.op.operands
+        window = open_window(lw, tensor, coords, staged.tile, staged.op)
+        target = staged.at("stage")
+        with lw.body.block(f"if constexpr ({fetch.possible})"):
+            source = lw.fresh("source")
+            lw.body.line(
+                f"const auto {source} = (const GLOBAL char *){window.tensor}.at({window.element}) - {fetch.before};"
+            )
+            places = [f"only_here({name}[{{i}}])" for name in (fetch.rows, fetch.cols)[-staged.tile.rank :]]
+            self._issue(fetch, target, source, "0", fetch.moving.inside(window, places, staying=False))
+        with lw.body.block("else"):
+            self._through_registers(staged, window, target, lw.name(fill))
+
+    def _issue(self, fetch: Fetch, target: SharedTile, source: str, soffset: str, condition: str = "true") -> None:
+        """One direct load for each 16 bytes of the tile that a lane brings in; `condition` is of each {i}."""
+        lw, staged = self.lw, fetch.staged
+        with lw.body.block(""):
+            lw.body.line(f"const auto from = buffer({source});")
+            for i in range(fetch.count):
+                offset = f"{fetch.offsets}[{i}]"
+                if condition != "true":
+                    offset = f"{condition.format(i=i)} ? {offset} : {OUTSIDE}"
+                added = fetch.instruction_offset(i)
+                first = i - i % MAX_SHARED_M0 if fetch.is_even else i
+                to = f"lds + {target.offset} + {fetch.slot(str(first))}"
+                issue = f"load_to_lds<{added}>(from, {to}, {offset}, {soffset});"
+                partial = f"if ({fetch.slot(str(i))} + lane * {DIRECT} < {staged.stage_bytes}) "
+                lw.body.line(issue if fetch.is_even else partial + issue)
+
+    def _through_registers(self, load: StagedLoad, window: Window, target: SharedTile, fill: str) -> None:
+        lw, tile = self.lw, load.tile
+        layout = wide_layout(lw, tile)
+        staged = lw.fresh("staged")
+        lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
+        emit_load(lw, window, layout, tile, staged, fill)
+        write_shared(lw, target, staged, layout, tile, ordered=True)
+
+
+def _is_zero_fill(lw: Lowering, fill: Value) -> str:
+    """Direct loads put zeros where they read outside."""
+    name = lw.name(fill)
+    return "true" if name in ("0", "0L", "0x0.0p+0f") or name.endswith(("(0x0.0p+0f)", ")0")) else "false"
