@@ -27,6 +27,7 @@ FLAGS = (
     "-ffp-contract=off",
     "-Wno-cuda-compat",
     "-gline-tables-only",
+    "-ffile-compilation-dir=.",  # the folder of a build is a temporary one
 )
 REMEDY = "pip install 'ziglang>=0.17'"
 

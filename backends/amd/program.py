@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpwave.backends.amd.annotate import annotated
 from warpwave.backends.amd.arch import WAVE, Target
 from warpwave.backends.amd.arguments import ALL_WIDE, Argument, Packer
 from warpwave.backends.amd.artifacts import Artifact
@@ -42,8 +43,8 @@ class AmdProgram:
 
     @property
     def asm(self) -> str:
-        """The compiler's assembly, for tensors whose rows can be moved 16 bytes at a time."""
-        return self.asm_for(ALL_WIDE)
+        """The compiler's assembly with the user's lines, for tensors whose rows can be moved 16 bytes at a time."""
+        return annotated(self.asm_for(ALL_WIDE))
 
     def asm_for(self, wide: int) -> str:
         """The assembly of a variant: bit i of `wide` says whether the i-th tensor has wide rows."""
@@ -52,7 +53,7 @@ class AmdProgram:
     @cached_property
     def resources(self) -> Mapping[str, Any]:
         """Registers, spills, scratch, shared memory, waves per SIMD."""
-        return self.artifact.resources or read_resources(self.asm, self.target, self.artifact.waves)
+        return self.artifact.resources or read_resources(self.asm_for(ALL_WIDE), self.target, self.artifact.waves)
 
     def explain(self) -> str:
         """The plan's choices and reasons."""

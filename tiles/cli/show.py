@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from warpwave.tiles.cli.command import AGREE, Functions
 from warpwave.tiles.cli.loading import load_kernel, parse_constant
@@ -11,7 +13,7 @@ from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.kernel import Kernel
 from warpwave.tiles.runtime.spec import spec
 
-VIEWS = ("ir", "source", "asm", "explain")
+VIEWS = ("ir", "source", "asm", "resources", "explain")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +48,25 @@ def _compile(kernel: Kernel, args: argparse.Namespace) -> Compiled:
 
 
 def _view(compiled: Compiled, view: str) -> str:
-    text = compiled.explain() if view == "explain" else str(getattr(compiled, view))
+    if view == "resources":
+        text = "\n".join(_table(compiled.resources))
+    else:
+        text = compiled.explain() if view == "explain" else str(getattr(compiled, view))
     if not text.strip():
         raise UnsupportedError(f"{compiled.target} has no {view}", hint="see --ir or --explain")
     return text
 
 
-COMMAND = Functions("print what a kernel becomes: IR, source, assembly, or why", add_arguments, run)
+def _table(values: Mapping[str, Any], indent: str = "") -> list[str]:
+    """Names and values in columns; a mapping among the values is a table of its own."""
+    width = max((len(name) for name in values), default=0)
+    lines: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{name}{'' if value else '  none'}", *_table(value, indent + "  ")]
+        else:
+            lines.append(f"{indent}{name:<{width}}  {value}")
+    return lines
+
+
+COMMAND = Functions("print what a kernel becomes: IR, source, assembly, resources, or why", add_arguments, run)
