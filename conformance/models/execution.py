@@ -26,10 +26,11 @@ class Modelled(Contract):
         self.products = products
 
     def model(self, op: Op) -> Model | None:
-        """The model of a product; None where the target has none."""
+        """The model of a product; None where the target has none. Without tf32, f32 operands are used in full."""
         a, b = (v.tile.dtype.name for v in op.operands[1:])
-        name = "tf32" if op.attrs["precision"] == "tf32" and a == "f32" else a if a == b else f"{a}*{b}"
-        return MODELS.get(self.products.get(a, ""), {}).get(name)
+        if a == "f32" and op.attrs["precision"] == "tf32" and "tf32" in self.products:
+            a = b = "tf32"
+        return MODELS.get(self.products.get(a, ""), {}).get(a if a == b else f"{a}*{b}")
 
     def compute(self, op: Op, operands: Sequence[Array]) -> list[Array]:
         """The results of an op without effects or regions."""

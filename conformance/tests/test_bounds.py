@@ -18,7 +18,7 @@ PRODUCTS = [
     (target.name, instruction, a, b)
     for target in TARGETS.values()
     for dtype, instruction in target.products.items()
-    for a, b in [(m.a, m.b) for m in MODELS[instruction].values() if m.a == dtype]
+    for a, b in [(m.a, m.b) for m in MODELS[instruction].values() if m.a == dtype != "tf32"]
 ]
 KINDS = ("normal", "wide", "tiny", "huge and tiny", "cancel", "raw", "one large")
 

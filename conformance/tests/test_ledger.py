@@ -1,0 +1,112 @@
+"""The ledger says what is: every probe evaluated, and every kind of disagreement shown to fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from warpwave.conformance import ledger
+from warpwave.conformance.ledger import ENTRIES, check, confirm, explain, load
+from warpwave.conformance.probes import NVIDIA, PROBES, SIDES, InstructionProbe
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {outcome.name: outcome for outcome in check()}
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_every_difference_is_listed_and_every_entry_shows(outcomes, name):
+    assert outcomes[name].holds, str(outcomes[name])
+
+
+def test_every_entry_has_a_probe(outcomes):
+    assert {e.name for e in ENTRIES} <= set(outcomes)
+    assert len(outcomes) == len(PROBES)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_an_entry_is_complete(entry):
+    assert set(entry.predictions) <= set(SIDES)
+    assert len(entry.predictions) >= 2
+    assert len(set(entry.predictions.values())) >= 2
+    assert entry.contract in ("within", "unknown", "undefined", "kept out")
+    assert entry.why
+    assert entry.source
+    assert entry.op == PROBES[entry.name].op
+
+
+def test_both_vendors_are_in_the_ledger():
+    both = [e for e in ENTRIES if any("nvidia" in s for s in e.predictions) and any("amd" in s for s in e.predictions)]
+    assert len(both) >= 20
+
+
+def test_what_a_device_must_still_confirm_is_said():
+    stated = {e.name for e in ENTRIES for side in e.predictions if e.basis(side) == "stated"}
+    assert all(isinstance(PROBES[name], InstructionProbe) for name in stated)
+    assert {"rcp-subnormal-result", "add-nan-bits"} <= stated
+
+
+def some(monkeypatch, name):
+    """Only one probe, so that a check is quick."""
+    monkeypatch.setattr(ledger, "PROBES", {name: PROBES[name]})
+    return next(e for e in ENTRIES if e.name == name)
+
+
+def test_an_unlisted_difference_fails(monkeypatch):
+    some(monkeypatch, "cvt-fp8-to-f32")
+    (outcome,) = check(entries=())
+    assert outcome.status == "unlisted"
+    assert str(outcome).startswith("cvt-fp8-to-f32 unlisted on amd:gfx950: predicted 0x7fc00000")
+
+
+def test_a_difference_that_changed_fails(monkeypatch):
+    entry = some(monkeypatch, "cvt-fp8-to-f32")
+    wrong = replace(entry, predictions={**entry.predictions, "amd:gfx950": (0, 0, 0, 0)})
+    (outcome,) = check(entries=[wrong])
+    assert (outcome.status, outcome.side) == ("changed", "amd:gfx950")
+
+
+def test_a_side_that_the_entry_leaves_out_fails(monkeypatch):
+    entry = some(monkeypatch, "cvt-fp8-to-f32")
+    partial = replace(entry, predictions={s: b for s, b in entry.predictions.items() if s != "amd:gfx950"} | {"x": ()})
+    (outcome,) = check(entries=[partial])
+    assert (outcome.status, outcome.side) == ("changed", "amd:gfx950")
+
+
+def test_a_difference_that_vanished_fails(monkeypatch):
+    entry = some(monkeypatch, "cvt-fp8-to-f32")
+    same = replace(entry, predictions=dict.fromkeys(entry.predictions, (1,)))
+    assert [o.status for o in check(entries=[same])] == ["vanished"]
+
+
+def test_an_entry_without_a_probe_fails(monkeypatch):
+    entry = some(monkeypatch, "cvt-fp8-to-f32")
+    assert check(entries=[entry, replace(entry, name="gone")])[0].status == "without probe"
+
+
+def test_a_device_confirms_or_contradicts():
+    entry = next(e for e in ENTRIES if e.name == "rcp-subnormal-result")
+    assert confirm(entry.name, "nvidia:sm90a", entry.predictions["nvidia:sm90a"]).holds
+    flushed = confirm(entry.name, "nvidia:sm90a", (0, 0x80000000, 0x800000))
+    assert flushed.status == "changed"
+    assert confirm("round-half", "nvidia:sm90a", PROBES["round-half"].evaluate("reference")).holds
+    assert confirm("round-half", "nvidia:sm90a", (1,)).status == "unlisted"
+
+
+def test_a_difference_is_explained():
+    assert "13 fraction bits" in explain("mma", "fp8e4m3", "nvidia:sm90a", "amd:gfx950:sim")
+    assert explain("mma", "fp8e4m3", "nvidia:sm90a", "nvidia:sm89") is None
+    assert explain("cast", "f32", "nvidia:sm90a", "amd:gfx950") is None
+
+
+def test_predictions_of_tensor_cores_are_the_models(outcomes):
+    modelled = [e for e in ENTRIES for s in NVIDIA if s in e.predictions and e.basis(s) == "modelled"]
+    assert len(modelled) >= 20
+
+
+def test_entries_are_read_from_text():
+    text = '{"a": {"title": "t", "op": "add", "dtypes": ["f32"], "contract": "within", "why": "w", "source": "s", "predictions": {"reference": ["0x1"], "amd:gfx942": ["0x2"]}}}'
+    (entry,) = load(text)
+    assert entry.predictions == {"reference": (1,), "amd:gfx942": (2,)}
