@@ -63,6 +63,11 @@ template <class T> DEVICE T zero() {
   else return bits<T>((u64)0);
 }
 
+// A word of elements of `Bits` with only the first `count` kept; the others are zero.
+template <int Bits> DEVICE u32 keep_elements(u32 word, int count) {
+  return count <= 0 ? 0 : count * Bits >= 32 ? word : word & ((1u << count * Bits) - 1);
+}
+
 // -- lanes ---------------------------------------------------------------------------------------------
 
 DEVICE int lane_id() {

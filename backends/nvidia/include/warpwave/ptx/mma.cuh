@@ -30,6 +30,13 @@ template <Format A, Format B> DEVICE void mma(int (&d)[4], const u32 (&a)[2], co
       : "r"(a[0]), "r"(a[1]), "r"(b[0]), "C"(spelling<A>::text), "C"(spelling<B>::text));
 }
 
+// The bits of an f32 rounded to tf32, to nearest with ties away from zero.
+DEVICE u32 to_tf32(u32 x) {
+  u32 y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(bits<float>(x)));
+  return y;
+}
+
 // f16 accumulators: 2 registers of pairs.
 DEVICE void mma_f16(u32 (&d)[2], const u32 (&a)[4], const u32 (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
