@@ -13,7 +13,10 @@ A source is compiled once for each variant that is launched, with -DWIDE=<mask>u
 is the kernel's i-th tensor parameter, and the runtime sets it where the tensor at hand allows
 
 - WIDE: rows contiguous, 16-byte aligned, of whole 16-byte units;
-- TMA: the bulk copy engine may move it; see `runtime.launch.masks`.
+- TMA: base 16-byte aligned, last stride 1, other strides positive multiples of 16 bytes below 2^40, no extent 0.
+
+Strides of axes with one element do not count, as nothing lies there. A cluster launch's grid is rounded up to whole
+clusters, or down if it is persistent: a block must compare its number with the grid's sizes.
 """
 
 from __future__ import annotations
@@ -27,14 +30,16 @@ from warpwave.tiles.ir import Op
 class TensorMap:
     """One CUtensorMap parameter for tiles of a tensor, in the shared layout of kittens::st (swizzled panels).
 
-    The map is 5-D as in ThunderKittens: dims (P, rows, cols/P, other axes...) with P = swizzle bytes / element
-    size, box (P, box rows, box cols/P, 1, 1).
+    Its rank is the tensor's. Dimensions, innermost first: columns, rows, then the other axes from the last to the
+    first; box (P, rows, 1, ...) with P = swizzle bytes / element size. A tile is loaded by one copy for each panel
+    of P columns, at coordinates (first column + p * P, first row, ...), so that columns are bounded exactly
+    (ThunderKittens makes panels an axis, which reads on into the next row).
     """
 
     param: str
     axes: tuple[int, int]  # tensor axes of the tile's rows and columns; columns are the last axis, of stride 1
     rows: int  # of the box, at most 256
-    cols: int  # of the tile, in elements
+    cols: int  # of the tile, in elements: whole panels
     swizzle: int  # 128, 64 or 32 bytes
 
 

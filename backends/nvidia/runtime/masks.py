@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import TensorMapLimits
-from warpwave.backends.nvidia.lowered import TensorMap
 
 ALL = 2**32 - 1
 UNIT = 16  # bytes of a wide access
@@ -36,17 +35,11 @@ def is_wide(view: View) -> bool:
     return (view.strides[-1] == 1 or view.shape[-1] == 1) and view.shape[-1] * view.nbytes % UNIT == 0
 
 
-def fits_maps(view: View, maps: Iterable[TensorMap]) -> bool:
-    """Whether every tensor map of this tensor can be encoded, and gives the right elements.
-
-    A panel of columns is an axis of its own, so that the copy engine does not see where a row ends: a tensor whose
-    columns are not whole panels would be read on into its next row (thunderkittens.md 2.4 notes this of TK).
-    """
-    if view.misalignment % _LIMITS.alignment or 0 in view.shape or view.strides[-1] != 1:
+def fits_maps(view: View) -> bool:
+    """Whether tensor maps of this tensor can be encoded, so that the bulk copy engine can move its tiles."""
+    if view.misalignment % _LIMITS.alignment or 0 in view.shape or view.strides[-1:] != (1,):
         return False
-    if any(s <= 0 or s % _LIMITS.alignment or s >= _LIMITS.max_stride for s in view.outer):
-        return False
-    return all(view.shape[-1] % (spec.swizzle // view.nbytes) == 0 for spec in maps)
+    return all(0 < s < _LIMITS.max_stride and s % _LIMITS.alignment == 0 for s in view.outer)
 
 
 def wide_mask(views: Sequence[View]) -> int:
@@ -55,7 +48,7 @@ def wide_mask(views: Sequence[View]) -> int:
     return ALL & ~narrow
 
 
-def map_mask(views: Sequence[View], maps: Sequence[Sequence[TensorMap]]) -> int:
-    """Bit i is set if the i-th tensor has maps, and they can be used."""
-    pairs = zip(views[:32], maps[:32], strict=True)
-    return sum(1 << i for i, (view, own) in enumerate(pairs) if own and fits_maps(view, own))
+def map_mask(views: Sequence[View], mapped: Sequence[bool]) -> int:
+    """Bit i is set if the i-th tensor has maps (`mapped`), and they can be used."""
+    pairs = zip(views[:32], mapped[:32], strict=True)
+    return sum(1 << i for i, (view, has_maps) in enumerate(pairs) if has_maps and fits_maps(view))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpwave.backends.nvidia.lowered import Lowered, TensorMap
+from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import masks
 from warpwave.backends.nvidia.runtime.devices import Device
 from warpwave.backends.nvidia.runtime.functions import Function, Functions
@@ -100,18 +100,18 @@ def view_of(array: Array) -> View:
 def variant(lowered: Lowered, tensors: Mapping[str, View]) -> tuple[int, int]:
     """The masks WIDE and TMA for these tensors, in parameter order."""
     views = list(tensors.values())
-    return masks.wide_mask(views), masks.map_mask(views, _maps_of(lowered, tensors))
+    return masks.wide_mask(views), masks.map_mask(views, _mapped(lowered, tensors))
 
 
 def best_variant(kernel: Kernel, lowered: Lowered) -> tuple[int, int]:
     """The masks WIDE and TMA if every tensor allows all: the code that `.asm` and `.resources` are about."""
     names = [n for n, value in zip(kernel.param_names, kernel.params, strict=True) if _is_tensor(value.type)]
-    own = _maps_of(lowered, dict.fromkeys(names))
-    return masks.ALL, sum(1 << i for i, maps in enumerate(own[:32]) if maps)
+    return masks.ALL, sum(1 << i for i, has_maps in enumerate(_mapped(lowered, names)[:32]) if has_maps)
 
 
-def _maps_of(lowered: Lowered, names: Mapping[str, object]) -> list[list[TensorMap]]:
-    return [[m for m in lowered.maps if m.param == name] for name in names]
+def _mapped(lowered: Lowered, names: Iterable[str]) -> list[bool]:
+    owners = {m.param for m in lowered.maps}
+    return [name in owners for name in names]
 
 
 def _is_tensor(type_: object) -> bool:

@@ -1,8 +1,6 @@
 """Tensor maps: what cuTensorMapEncodeTiled is told for tiles in the shared layout of kittens::st.
 
-The rules are the driver's ("Tensor Map Object Management" of the CUDA driver API); the five dimensions are
-ThunderKittens' for a swizzled tile, innermost first: the columns of a panel, rows, panels, then the tensor's other
-axes from the last to the first.
+The rules are the driver's ("Tensor Map Object Management" of the CUDA driver API).
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from warpwave.backends.nvidia.runtime import driver
 from warpwave.tiles.dtypes import DType
 
 NBYTES = 128
-RANK = 5
 _NO_STRIDE = 16  # of an axis of one element: any legal value
 
 _DATA_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "i64": "INT64"}
@@ -35,16 +32,14 @@ class MapParameters:
 
 def map_parameters(spec: TensorMap, dtype: DType, shape: Sequence[int], strides: Sequence[int]) -> MapParameters:
     """The map of a tensor that `masks.fits_maps` accepted; strides count elements."""
-    size, (rows, cols) = dtype.nbytes, spec.axes
-    panel = spec.swizzle // size
+    rows, cols = spec.axes
     others = [axis for axis in reversed(range(len(shape))) if axis not in spec.axes]
-    outer = [(shape[axis], _stride(shape[axis], strides[axis] * size)) for axis in others]
-    outer += [(1, _NO_STRIDE)] * (RANK - 3 - len(outer))
+    axes = (cols, rows, *others)
     return MapParameters(
         _DATA_TYPES.get(dtype.name, "UINT8"),
-        (panel, shape[rows], shape[cols] // panel, *(extent for extent, _ in outer)),
-        (_stride(shape[rows], strides[rows] * size), spec.swizzle, *(stride for _, stride in outer)),
-        (panel, spec.rows, spec.cols // panel, *(1 for _ in outer)),
+        tuple(shape[axis] for axis in axes),
+        tuple(_stride(shape[axis], strides[axis] * dtype.nbytes) for axis in axes[1:]),
+        (spec.swizzle // dtype.nbytes, spec.rows, *(1 for _ in others)),
         spec.swizzle,
     )
 
@@ -58,12 +53,12 @@ def encode(parameters: MapParameters, address: int) -> bytes:
     cuda = driver.module()
     arguments = (
         getattr(cuda.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{parameters.data_type}"),
-        RANK,
+        len(parameters.dims),
         address,
         [cuda.cuuint64_t(n) for n in parameters.dims],
         [cuda.cuuint64_t(n) for n in parameters.strides],
         [cuda.cuuint32_t(n) for n in parameters.box],
-        [cuda.cuuint32_t(1)] * RANK,
+        [cuda.cuuint32_t(1)] * len(parameters.dims),
         cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         getattr(cuda.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{parameters.swizzle}B"),
         cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,

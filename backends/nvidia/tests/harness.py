@@ -51,9 +51,9 @@ struct grid_sizes { int sizes[4]; };
 
 # What a lowering of `scale` could look like: one thread an element, blocks of the grid in row-major order.
 SCALE_BODY = """
-  const int m = blockIdx.x / grid.sizes[1], n = blockIdx.x % grid.sizes[1];
+  const int m = blockIdx.x / grid.sizes[1], n = blockIdx.x %% grid.sizes[1];
   for (int i = threadIdx.x; i < 32 * 32; i += blockDim.x) {
-    const int r = m * 32 + i / 32, c = n * 32 + i % 32;
+    const int r = m * 32 + i / 32, c = n * 32 + i %% 32;
     if (r < x.extents[0] && c < x.extents[1]) {
 #line %d "%s"
       y.data[r * y.strides[0] + c * y.strides[1]] = factor * x.data[r * x.strides[0] + c * x.strides[1]];
