@@ -73,6 +73,11 @@ class Kernel:
         self._samples = function
         return function
 
+    @property
+    def has_samples(self) -> bool:
+        """Whether it comes with sample inputs."""
+        return self._samples is not None
+
     def sample_inputs(self, seed: int = 0) -> list[dict[str, Any]]:
         """The kernel's own sample inputs; TileValueError if it has none."""
         if self._samples is None:

@@ -1,0 +1,124 @@
+"""Two targets' results, from records alone: each difference is bit-exact, within contract, or a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from warpwave.conformance.records.kept import Kept, indices
+from warpwave.conformance.records.record import Record, Result
+from warpwave.conformance.runners.outcome import Status
+from warpwave.conformance.runners.run_case import Expectation
+from warpwave.conformance.verdicts import Level, Verdict, between
+from warpwave.tiles.dtypes import BY_NAME
+from warpwave.tiles.reference import Estimate
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One output of one case on two targets."""
+
+    case: str
+    label: tuple[str, str]
+    targets: tuple[str, str]
+    verdict: Verdict
+
+
+@dataclass
+class Comparison:
+    """All outputs that both records hold, and why others could not be compared."""
+
+    differences: list[Difference] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def skip(self, why: str, case: str) -> None:
+        """A case that is in one record only, or not the same in both."""
+        self.left_out.setdefault(why, []).append(case)
+
+    def count(self, level: Level) -> int:
+        """How many outputs differ that much."""
+        return sum(d.verdict.level is level for d in self.differences)
+
+    @property
+    def violations(self) -> list[Difference]:
+        """What the two bounds do not explain."""
+        return [d for d in self.differences if d.verdict.level is Level.VIOLATION]
+
+
+def compare(a: Record, b: Record) -> Comparison:
+    """Every target of one record with every target of the other, case by case."""
+    found = Comparison()
+    theirs: dict[str, list[Result]] = {}
+    for result in b.results:
+        theirs.setdefault(result.outcome.case, []).append(result)
+    for case, mine in _by_case(a).items():
+        if case not in theirs:
+            found.skip("only in the first record", case)
+            continue
+        pairs = [(x, y) for x in mine for y in theirs[case] if _comparable(x, y, found)]
+        if pairs:
+            _compare_case(a, case, pairs, found)
+    return found
+
+
+def _by_case(record: Record) -> dict[str, list[Result]]:
+    grouped: dict[str, list[Result]] = {}
+    for result in record.results:
+        grouped.setdefault(result.outcome.case, []).append(result)
+    return grouped
+
+
+def _comparable(x: Result, y: Result, found: Comparison) -> bool:
+    for result in (x, y):
+        if result.outcome.status is not Status.OK:
+            found.skip(f"{result.outcome.status.value} on {result.outcome.target}", result.outcome.case)
+            return False
+    if x.outcome.inputs != y.outcome.inputs:
+        found.skip("the inputs are not the same", x.outcome.case)
+        return False
+    return True
+
+
+def _compare_case(record: Record, id_: str, pairs: list[tuple[Result, Result]], found: Comparison) -> None:
+    """The bounds are computed only where some bits differ."""
+    case = record.case(id_)
+    expectation: Expectation | None = None
+    for x, y in pairs:
+        targets = (x.outcome.target, y.outcome.target)
+        for name in x.outputs.keys() & y.outputs.keys():
+            label = case.labels.get(name, (id_, ""))
+            if x.outputs[name].digest == y.outputs[name].digest:
+                verdict = _identical(name, x.outputs[name])
+            else:
+                if expectation is None:
+                    expectation = Expectation(case)
+                    if case.input_digest() != x.outcome.inputs:
+                        found.skip("this version makes other inputs", id_)
+                        return
+                verdict = _judged(expectation, name, x, y)
+            found.differences.append(Difference(id_, label, targets, verdict))
+
+
+def _identical(name: str, kept: Kept) -> Verdict:
+    size = int(np.prod(kept.shape, dtype=np.int64))
+    return Verdict(name, Level.BIT_EXACT, size, size, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def _judged(expectation: Expectation, name: str, x: Result, y: Result) -> Verdict:
+    left, right = x.outputs[name], y.outputs[name]
+    parts = [_part(expectation.estimates(r.outcome.target)[name], left) for r in (x, y)]
+    return between(name, left.elements, right.elements, *parts)
+
+
+def _part(estimate: Estimate, kept: Kept) -> Estimate:
+    at = indices(kept.shape, BY_NAME[kept.dtype].nbytes)
+    bound = np.broadcast_to(estimate.bound, estimate.value.shape)
+    return Estimate(estimate.value.reshape(-1)[at], bound.reshape(-1)[at])
+
+
+def by_pair(comparison: Comparison) -> Iterator[tuple[tuple[str, str], list[Difference]]]:
+    """The differences of each pair of targets."""
+    for pair in dict.fromkeys(d.targets for d in comparison.differences):
+        yield pair, [d for d in comparison.differences if d.targets == pair]

@@ -1,0 +1,22 @@
+"""From a case's text to the case."""
+
+from __future__ import annotations
+
+from warpwave.conformance.programs.generate import program_of_seed
+from warpwave.conformance.suite import ops
+from warpwave.conformance.suite.case import Case, program_case
+from warpwave.conformance.suite.library import library_case
+from warpwave.tiles.errors import TileValueError
+
+
+def make_case(id_: str) -> Case:
+    """The case of `program:<seed>`, `ops:<family>:<dtype>` or `kernel:<name>:<sample>`."""
+    kind, *rest = id_.split(":")
+    if kind == "program" and len(rest) == 1 and rest[0].isdecimal():
+        return program_case(id_, program_of_seed(int(rest[0])))
+    if kind == "ops" and id_ in ops.case_names():
+        program, labels = ops.make(*rest)
+        return program_case(id_, program, labels)
+    if kind == "kernel" and len(rest) == 2 and rest[1].isdecimal():
+        return library_case(id_, rest[0], int(rest[1]))
+    raise TileValueError(f"there is no case {id_!r}", hint="cases are program:7, ops:functions:f32, kernel:softmax:0")
