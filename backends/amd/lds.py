@@ -94,18 +94,46 @@ def total_conflicts(layout: SharedLayout, reads: Iterable[Read]) -> int:
     return sum(r.weight * int(conflicts(r.access, layout.offsets(r.rows, r.cols))) for r in reads)
 
 
+def least_conflicts(layout: SharedLayout, reads: Iterable[Read], chunk: int) -> int:
+    """Extra clocks that no swizzle of whole chunks avoids.
+
+    A word keeps its place in its chunk, so that words at one place share the banks at that place.
+    """
+    least = 0
+    for read in reads:
+        words = layout.offsets(read.rows, read.cols)[:, None] // BANK_BYTES + np.arange(read.access.width // BANK_BYTES)
+        for lanes in read.access.phases:
+            places = np.unique(words[list(lanes)]) % (chunk // BANK_BYTES)
+            shared = read.access.banks * BANK_BYTES // chunk
+            least += read.weight * (-(-int(np.bincount(places).max()) // shared) - 1)
+    return least
+
+
+_solved: dict[object, SharedLayout] = {}
+
+
 def solve(row_bytes: int, element_bytes: int, rows: int, reads: Sequence[Read], chunk: int = 16) -> SharedLayout:
     """A swizzle with the fewest conflicts over all accesses, as simple as the search finds it.
 
     `chunk` is the smallest unit that must stay together: the widest access, or the direct load's width.
-    Coordinate descent over the masks of the row bits, which is exhaustive where one or two masks suffice.
     """
     bits = min(max(rows - 1, 1).bit_length(), 6)
+    accesses = tuple((r.access, r.rows.tobytes(), r.cols.tobytes(), r.weight) for r in reads)
+    key = row_bytes, element_bytes, bits, chunk, accesses
+    if key not in _solved:
+        _solved[key] = _search(row_bytes, element_bytes, bits, reads, chunk)
+    return _solved[key]
+
+
+def _search(row_bytes: int, element_bytes: int, bits: int, reads: Sequence[Read], chunk: int) -> SharedLayout:
+    """Coordinate descent over the masks of the row bits, which is exhaustive where one or two masks suffice."""
+    plain = SharedLayout(row_bytes, element_bytes)
+    least = least_conflicts(plain, reads, chunk)
     choices = [_masks(row_bytes, bit, chunk) for bit in range(bits)]
     search = _Search(row_bytes, element_bytes, reads, choices)
     best, best_cost = (0,) * bits, search.costs([(0,) * bits])[0]
     for start in _starts(choices):
-        if best_cost[0] == 0:
+        if best_cost[0] == least:
             break
         found, cost = search.descend(start)
         if cost < best_cost:
