@@ -30,7 +30,14 @@ class Captured:
 
     def up_to_date(self) -> bool:
         """Whether capturing again would see the same outside values."""
-        return all(d.unchanged() for d in self.dependencies)
+        try:
+            for dependency in self.dependencies:  # every launch asks: what is fixed and found again costs no call
+                value = dependency.read()
+                if (value is not dependency.fixed or value is None) and not dependency.unchanged():
+                    return False
+        except Exception:  # reading may run a property's code, as in Dependency.unchanged
+            return False
+        return True
 
 
 def capture(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:

@@ -20,6 +20,7 @@ from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.derived import Derived
+from warpwave.tiles.runtime.quick import Routes
 from warpwave.tiles.runtime.signature import REQUIRED, Signature, place, read_signature
 
 Samples = Callable[[np.random.Generator], Iterable[Mapping[str, Any]]]
@@ -34,6 +35,7 @@ class Kernel:
         self.signature: Signature = read_signature(function, local_names)
         self._binder = Binder(function, self.signature)
         self._cache: OnceCache[Compiled] = OnceCache(Compiled.up_to_date)
+        self._routes = Routes()
         self._samples: Samples | None = None
 
     @property
@@ -56,8 +58,16 @@ class Kernel:
 
         Keyword arguments are parameters and compile-time constants.
         """
+        key = None if options or context.is_capturing() else self._routes.key(args, kwargs, target)
+        route = self._routes.find(key) if key is not None else None
+        if route is not None:
+            route.launch(args, kwargs)
+            return
         bound = self._bind(args, kwargs)
-        self._compiled(bound, target, options or {}).launch(bound)
+        compiled = self._compiled(bound, target, options or {})
+        compiled.launch(bound)
+        if key is not None:
+            self._routes.keep(key, compiled, bound, len(args))
 
     def compile(
         self, *args: Any, target: str | None = None, options: Mapping[str, Any] | None = None, **kwargs: Any

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from warpwave.tiles.errors import LaunchError
 from warpwave.tiles.runtime.arrays import Array
@@ -15,6 +15,7 @@ from warpwave.tiles.runtime.arrays import Array
 LEGACY_DEFAULT = 0
 _DLPACK_LEGACY = 1  # DLPack's name for the legacy default stream; 0 is not allowed there
 _chosen = threading.local()
+_libraries: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -50,9 +51,11 @@ def stream_for(arrays: Iterable[Array], ordinal: int) -> int:
     return chosen
 
 
-@functools.lru_cache(maxsize=256)
 def _library_of(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
+    found = _libraries.get(kind)
+    if found is None:
+        found = _libraries[kind] = kind.__module__.partition(".")[0]
+    return found
 
 
 def _make_ready(owners: Iterable[Any], stream: int) -> None:

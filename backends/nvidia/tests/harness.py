@@ -11,7 +11,7 @@ import numpy as np
 
 import warpwave as ww
 from warpwave import bf16, f32, gl, i64, st
-from warpwave.backends.nvidia.arch import SM90A
+from warpwave.backends.nvidia.arch import SM90A, Target
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.backends.nvidia.runtime import devices, driver
@@ -81,15 +81,15 @@ def lowered_scale() -> tuple[Kernel, Lowered]:
     return kernel, Lowered(source, built, "scale", 128, 0, 1, False, (), ("by hand",), (), ())
 
 
-def program_of(kernel: Kernel, lowered: Lowered, **changes: Any) -> NvidiaProgram:
-    """A program for sm90a, with some of its lowering's fields changed."""
-    return NvidiaProgram(kernel, SM90A, replace(lowered, **changes))
+def program_of(kernel: Kernel, lowered: Lowered, target: Target = SM90A, **changes: Any) -> NvidiaProgram:
+    """A program with some of its lowering's fields changed."""
+    return NvidiaProgram(kernel, target, replace(lowered, **changes))
 
 
-def unbuilt(kernel: Kernel, **changes: Any) -> NvidiaProgram:
+def unbuilt(kernel: Kernel, target: Target = SM90A, **changes: Any) -> NvidiaProgram:
     """A program whose code is never looked at: for launches on the fake driver."""
     checks = tuple(op for op in walk(kernel.body) if op.name == "check")
-    program = program_of(kernel, Lowered("", "", kernel.name, 128, 0, 1, False, (), (), checks, ()), **changes)
+    program = program_of(kernel, Lowered("", "", kernel.name, 128, 0, 1, False, (), (), checks, ()), target, **changes)
     program._launcher._planner.functions.__dict__["cubin_for"] = lambda wide, tma: f"{wide:x} {tma:x}".encode()
     return program
 

@@ -111,7 +111,9 @@ def test_headers_and_compiler_are_in_the_key(monkeypatch, tmp_path):
 
 def test_many_threads_may_build_at_once():
     results = []
-    threads = [threading.Thread(target=lambda: results.append(build(text("p[0] = 3;"), SM80, ALL, 0))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: results.append(build(text("p[0] = 3;"), SM80, ALL, 0))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -337,4 +339,4 @@ def test_occupancy(target, registers, threads, shared, blocks):
 
 
 def test_the_header_path_is_in_the_package():
-    assert building.INCLUDE == Path(building.__file__).parent / "include"
+    assert Path(building.__file__).parent / "include" == building.INCLUDE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from cuda.bindings import driver as cuda
 from hypothesis import given
 from hypothesis import strategies as st
 
+from warpwave.backends.nvidia.arch import SM90A
 from warpwave.backends.nvidia.build import ALL, build
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
-from warpwave.backends.nvidia.arch import SM90A
 from warpwave.backends.nvidia.runtime import masks, tensor_maps
 from warpwave.backends.nvidia.runtime.masks import View
 from warpwave.backends.nvidia.runtime.packing import Buffer, layout_of, scalar_writers, template
@@ -103,7 +103,7 @@ def test_parameters_are_what_c_structures_hold(types, maps, prints, seed):
     for place in read[len(types) : len(types) + maps]:
         assert ctypes.addressof(place) % 64 == 0
     ends = sorted((ctypes.addressof(r), ctypes.addressof(r) + ctypes.sizeof(r)) for r in read)
-    assert all(before[1] <= after[0] for before, after in zip(ends, ends[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(ends))
 
 
 def kernel_parameters(cubin: bytes) -> list[tuple[int, int]]:

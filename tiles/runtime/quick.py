@@ -1,0 +1,136 @@
+"""Launches like an earlier one: what binding and checking found out is kept, only addresses and numbers are new.
+
+Binding PyTorch tensors through DLPack costs tens of microseconds for each launch. What it finds depends on little
+that is quick to read; a launch that differs from an earlier one in nothing else takes that one's route.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.binding import Bound
+from warpwave.tiles.runtime.compiled import Compiled
+
+REMEMBERED = 512
+
+
+def _describe_value(value: Any) -> Hashable:
+    return type(value), value  # 1, 1.0 and True are equal, but not the same
+
+
+def _describe_float(value: float) -> Hashable:
+    return float, value, math.copysign(1.0, value)
+
+
+def _describe_array(array: Array) -> Hashable:
+    return array.dtype, array.shape, array.strides, array.device, array.writable
+
+
+def _describe_tensor(tensor: Any) -> Hashable:
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.requires_grad
+
+
+def _refuse(value: Any) -> NoReturn:
+    raise NeedsCloserLook
+
+
+class NeedsCloserLook(Exception):
+    """An argument of a kind that is not known here."""
+
+
+# All that a launch depends on but the address, by exact type: subclasses may override anything.
+_DESCRIBE: dict[type, Callable[[Any], Hashable]] = {
+    **dict.fromkeys((bool, int, str, types.NoneType, types.FunctionType), _describe_value),
+    float: _describe_float,
+    Array: _describe_array,
+}
+
+
+def _describe(value: Any) -> Hashable:
+    kind = type(value)
+    found = _DESCRIBE.get(kind)
+    if found is None:
+        is_tensor = kind.__module__ == "torch" and kind.__name__ == "Tensor"
+        found = _DESCRIBE[kind] = _describe_tensor if is_tensor else _refuse
+    return found(value)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a parameter's argument is found in a call, and for an array what its view holds besides the address."""
+
+    name: str
+    place: int | str
+    view: dict[str, Any] | None
+    number: int | float | bool = 0
+
+
+@dataclass(frozen=True)
+class Route:
+    """An earlier launch's compiled kernel, and how its program's arguments come from a call's."""
+
+    compiled: Compiled
+    steps: tuple[Step, ...]
+
+    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Launch on the call's arguments."""
+        arguments: dict[str, Array | int | float | bool] = {}
+        for step in self.steps:
+            if step.view is None:
+                arguments[step.name] = step.number
+                continue
+            value = args[step.place] if type(step.place) is int else kwargs[step.place]  # type: ignore[index]
+            arguments[step.name] = value if type(value) is Array else _view(step.view, value)
+        self.compiled.program.run(arguments)
+
+
+def _view(fields: dict[str, Any], tensor: Any) -> Array:
+    array = object.__new__(Array)  # a frozen dataclass sets its fields one by one, in ten times the time
+    array.__dict__.update(fields)
+    array.__dict__["address"] = tensor.data_ptr()
+    array.__dict__["owner"] = tensor
+    return array
+
+
+class Routes:
+    """The routes of one kernel."""
+
+    def __init__(self) -> None:
+        self._routes: dict[Hashable, Route] = {}
+
+    def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: str | None) -> Hashable | None:
+        """What a launch depends on; None if some argument needs a closer look."""
+        try:
+            named = [(name, _describe(value)) for name, value in kwargs.items()]
+            return (target, *[_describe(value) for value in args], *named)
+        except (NeedsCloserLook, RuntimeError):  # a sparse tensor has no strides
+            return None
+
+    def find(self, key: Hashable) -> Route | None:
+        """The route of an earlier launch that is still valid."""
+        route = self._routes.get(key)
+        return route if route is not None and route.compiled.up_to_date() else None
+
+    def keep(self, key: Hashable, compiled: Compiled, bound: Bound, positional: int) -> None:
+        """Remember a launch that went well, with its number of positional arguments.
+
+        Not if an array is in host memory: there the view is more than an address.
+        """
+        if any(array.host is not None for array in bound.arrays.values()):
+            return
+        places = enumerate(bound.arguments.items())
+        steps = [_step(n, i if i < positional else n, a) for i, (n, a) in places if a is not None]
+        if len(self._routes) >= REMEMBERED:
+            self._routes.clear()
+        self._routes[key] = Route(compiled, tuple(steps))
+
+
+def _step(name: str, place: int | str, argument: Any) -> Step:
+    if not isinstance(argument, Array):
+        return Step(name, place, None, argument)
+    return Step(name, place, {k: v for k, v in vars(argument).items() if k not in ("address", "owner")})
