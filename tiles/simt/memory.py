@@ -81,7 +81,7 @@ def _stride(lw: Lowering, tensor: Value, axis: int) -> str:
 def run_length(layout: Layout, dtype: DType) -> int:
     """Consecutive items that are neighbours along the last axis and fit one 16-byte access."""
     width = vector_width(dtype, layout)
-    length = width
+    length = width & -width
     while length > 1 and not _is_run(layout, length):
         length //= 2
     return min(length, 16 // dtype.nbytes)

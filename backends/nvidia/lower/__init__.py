@@ -1,0 +1,1 @@
+"""Lowering to CUDA C++ in the vocabulary of ThunderKittens."""

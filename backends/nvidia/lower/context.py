@@ -1,0 +1,95 @@
+"""State of one lowering for an NVIDIA target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from warpwave.backends.nvidia.arch import WARP, Target
+from warpwave.backends.nvidia.lower.place import place_shared
+from warpwave.backends.nvidia.lowered import TensorMap
+from warpwave.backends.nvidia.plan import Plan
+from warpwave.tiles.ir import Block, Kernel, Op, Value, walk
+from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
+from warpwave.tiles.simt.layout import Layout
+
+COMPUTE_BARRIER = 1  # the named barrier of the computing warps; 0 is __syncthreads's
+
+
+class NvidiaLowering(Lowering):
+    """The shared state, the target's tables and the plan's choices."""
+
+    def __init__(
+        self, kernel: Kernel, target: Target, plan: Plan, layouts: dict[Value, Layout], definitions: dict[Value, Op]
+    ) -> None:
+        super().__init__(kernel, Machine(target.full_name, WARP, "warp_id", "smem"), plan.warps, layouts, definitions)
+        self.target = target
+        self.plan = plan
+        self.maps: list[TensorMap] = []
+        self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
+        self.groups = 0  # wgmma groups committed so far
+        self.uses = Counter(v for op in walk(kernel.body) for v in op.operands)
+        self.home = dict(_homes(kernel.body))
+
+    def lower_op(self, op: Op) -> None:
+        """Emit one op."""
+        from warpwave.backends.nvidia.lower.lower import lower_op
+
+        lower_op(self, op)
+
+    def place_shared(self, value: Value) -> SharedTile:
+        """Reserve shared memory for a tile, in the arrangement of kittens::st if products read it."""
+        return place_shared(self, value)
+
+    def lower_pipeline(self, op: Op) -> bool:
+        """Emit a pipeline whose loads run ahead, if any can."""
+        from warpwave.backends.nvidia.lower.pipeline import lower_pipeline
+
+        return lower_pipeline(self, op)
+
+    def name(self, value: Value) -> str:
+        """The C name of a value, which is complete: a wait comes before the first use of a product's result."""
+        name = super().name(value)
+        if name in self.pending:
+            self.wait_for(name)
+        return name
+
+    def wait_for(self, name: str) -> None:
+        """Wait until the wgmma groups that write a variable, and all before them, are done."""
+        newer = self.groups - self.pending[name]
+        self.body.line(f"ptx::wgmma_wait<{newer}>();")
+        last = self.pending[name]
+        self.pending = {n: g for n, g in self.pending.items() if g > last}
+
+    def drain(self) -> None:
+        """Wait for all products."""
+        if self.pending:
+            self.body.line("ptx::wgmma_wait<0>();")
+            self.pending.clear()
+
+    def enter_region(self) -> None:
+        """At the borders of loops and branches nothing is in flight."""
+        self.drain()
+        super().enter_region()
+
+    def emit_barrier(self) -> None:
+        """All warps that compute."""
+        self.drain()
+        if self.plan.uses_wgmma:  # what this thread wrote is to be seen by the asynchronous readers, too
+            self.body.line("ptx::fence_async_shared();")
+        if self.plan.producer:
+            self.body.line(f"ptx::named_barrier_sync({COMPUTE_BARRIER}, {self.threads});")
+        else:
+            self.body.line("workgroup_barrier();")
+
+
+def _homes(block: Block) -> Iterator[tuple[Value | Op, Block]]:
+    """The block that each op stands in and each value is defined in."""
+    for arg in block.args:
+        yield arg, block
+    for op in block.ops:
+        yield op, block
+        for result in op.results:
+            yield result, block
+        for region in op.regions:
+            yield from _homes(region)

@@ -1,0 +1,127 @@
+"""Pipelines: loads into shared memory run ahead of the iteration that uses them.
+
+`multistage`: all warps start cp.async copies some iterations ahead (Ampere, or tensors that the bulk copy engine
+does not take). `producer`: one warp keeps a ring of stages full with the bulk copy engine; the computing warps
+wait for a stage's "full" barrier and hand it back through its "empty" barrier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.memory import Window, emit_load, open_window
+from warpwave.tiles.simt.pipeline import Loop, StagedLoad, reserve, staged_loads
+from warpwave.tiles.simt.shared import wide_layout, write_shared
+
+UNIT = 16  # bytes of one cp.async
+
+
+def choose_stages(lw: NvidiaLowering, op: Op, loads: list[Op]) -> int:
+    """As many stages as asked for, or as fit in a block's shared memory."""
+    wanted: int = op.attrs["stages"] or lw.plan.stages
+    one = sum(load.attrs["type"].nbytes for load in loads)
+    reserve_bytes = 2048 + lw.scratch_bytes  # alignment, barriers
+    fits = (lw.target.shared_per_block - lw.shared_bytes - reserve_bytes) // max(one, 1)
+    return max(1, min(wanted, fits))
+
+
+def lower_pipeline(lw: NvidiaLowering, op: Op) -> bool:
+    """The loop, with its loads a few iterations ahead; False if none can run ahead."""
+    loads = staged_loads(op.regions[0])
+    if not loads:
+        return False
+    if lw.plan.producer:
+        from warpwave.backends.nvidia.lower.producer import consume
+
+        return consume(lw, op, loads)
+    stages = choose_stages(lw, op, loads)
+    ring = [reserve(lw, load, stages) for load in loads]
+    lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {stages} stages by cp.async")
+    _Multistage(Loop(lw, op, ring, stages)).emit()
+    return True
+
+
+@dataclass(frozen=True)
+class _Multistage:
+    loop: Loop
+
+    def emit(self) -> None:
+        """Copies of stages - 1 iterations are in flight; one barrier an iteration, two if there is one stage."""
+        loop, lw = self.loop, self.loop.lw
+        ahead = max(loop.stages - 1, 1)
+        loop.declare()
+        lw.body.line("{")
+        lw.enter_region()
+        lw.barrier()  # the ring may lie where others still read
+        with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
+            loop.coordinates_at("iteration")
+            for load in loop.ring:
+                self._copy(load)
+        with lw.body.each(ahead if loop.stages > 1 else 0):
+            lw.body.line(f"if (i < {loop.trips}) ahead(i, i);")
+            lw.body.line("ptx::cp_async_commit();")
+        counter = lw.fresh("iteration")
+        with lw.body.block(f"for (int {counter} = 0; {counter} < {loop.trips}; ++{counter})"):
+            lw.body.line(f"const int stage = {counter} % {loop.stages};")
+            if loop.stages > 1:
+                lw.body.line(f"ptx::cp_async_wait<{ahead - 1}>();")
+                lw.barrier()
+                lw.body.line(
+                    f"if ({counter} + {ahead} < {loop.trips}) ahead({counter} + {ahead}, ({counter} + {ahead}) % {loop.stages});"
+                )
+                lw.body.line("ptx::cp_async_commit();")
+            else:
+                lw.barrier()
+                lw.body.line(f"ahead({counter}, 0);")
+                lw.body.line("ptx::cp_async_commit();")
+                lw.body.line("ptx::cp_async_wait<0>();")
+                lw.barrier()
+            lw.unfinished_reads = True
+            loop.iteration(counter, "stage")
+            lw.enter_region()
+        lw.body.line("}")
+
+    def _copy(self, load: StagedLoad) -> None:
+        """Start one tile's copies into `stage`; what cp.async cannot move goes through registers."""
+        lw, tile = self.loop.lw, load.tile
+        tensor, fill, *coords = load.op.operands
+        window = open_window(lw, tensor, coords, tile, load.op)
+        target = load.at("stage")
+        fits = is_zero_fill(lw, fill) and window.divisor * tile.dtype.nbytes % UNIT == 0
+        fits = fits and tile.shape[-1] * tile.dtype.nbytes % UNIT == 0
+        if fits:
+            with lw.body.block(f"if constexpr ({lw.wide(tensor)})"):
+                self._units(load, window)
+            lw.body.lines[-1] = lw.body.lines[-1] + " else"
+        with lw.body.block(""):
+            layout = wide_layout(lw, tile)
+            staged = lw.fresh("staged")
+            lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
+            emit_load(lw, window, layout, tile, staged, lw.name(fill))
+            write_shared(lw, target, staged, layout, tile, ordered=True)
+
+    def _units(self, load: StagedLoad, window: Window) -> None:
+        """16 bytes for each thread and turn: none straddles the edge of the tensor."""
+        lw, tile = self.loop.lw, load.tile
+        rows, cols = (1, *tile.shape)[-2:]
+        per_unit = UNIT // tile.dtype.nbytes
+        across, threads = cols // per_unit, lw.threads
+        total = rows * across
+        with lw.body.each(-(-total // threads)):
+            lw.body.line(f"const int unit = i * {threads} + thread;")
+            lw.body.line(f"const int row = unit / {across}, col = unit % {across} * {per_unit};")
+            places = ("row", "col")[-tile.rank :]
+            inside = " && ".join([window.valid, *(window.inside(axis, p) for axis, p in enumerate(places))])
+            offset = " + ".join(f"{p} * {window.stride(axis)}" for axis, p in enumerate(places))
+            lw.body.line(f"const bool inside = {inside};")
+            source = f"{window.tensor}.at(inside ? {window.element} + {offset} : 0)"
+            copy = f"ptx::cp_async<{UNIT}>(smem_at + {load.at('stage').address('row', 'col')}, {source}, inside ? {UNIT} : 0);"
+            lw.body.line(copy if total % threads == 0 else f"if (unit < {total}) {copy}")
+
+
+def is_zero_fill(lw: NvidiaLowering, fill: Value) -> bool:
+    """Whether out-of-range elements read as zero, which is what the copy engines write there."""
+    made = lw.definitions.get(fill)
+    return made is not None and made.name == "constant" and made.attrs["value"] == 0

@@ -1,0 +1,159 @@
+"""The choices made for one kernel and target, as data: warps, how they split tiles, which instructions, the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from warpwave.backends.nvidia.arch import WARP, Target
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.ir import Kernel, Op
+from warpwave.tiles.simt.assign import families
+from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
+from warpwave.tiles.types import TileType
+
+OPTIONS = ("warps", "stages", "schedule")
+SCHEDULES = ("auto", "multistage", "producer")
+WANTED_STAGES = 4
+MOST_HELD = 160  # registers a thread for accumulators and register operands; the rest is for everything else
+MOST_ACCUMULATED = 128  # registers a thread of one accumulator
+
+Engine = Literal["wgmma", "mma", "fma"]
+
+
+@dataclass(frozen=True)
+class Product:
+    """One mma op: which instruction computes it, and how warps split the accumulator's rows and columns."""
+
+    engine: Engine
+    over: tuple[int, int]
+
+
+@dataclass
+class Plan:
+    """All choices, with a reason for each (`explain`).
+
+    `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory.
+    `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
+    """
+
+    warps: int
+    stages: int
+    producer: bool = False
+    windowed: bool = False
+    products: dict[Op, Product] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def uses_wgmma(self) -> bool:
+        """Whether products read shared memory asynchronously."""
+        return any(product.engine == "wgmma" for product in self.products.values())
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return WARP * (self.warps + 4 * self.producer)
+
+
+def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Plan:
+    """Choose warps, warp grids and instructions; the schedule is settled when pipelines are known."""
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        hint = f"options are {', '.join(OPTIONS)}"
+        raise UnsupportedError(f"unknown option {unknown[0]!r} for {target.full_name}", loc=kernel.loc, hint=hint)
+    if options.get("schedule", "auto") not in SCHEDULES:
+        hint = f"schedules are {', '.join(SCHEDULES)}"
+        raise UnsupportedError(f"unknown schedule {options['schedule']!r}", loc=kernel.loc, hint=hint)
+    plan = Plan(0, options.get("stages") or WANTED_STAGES)
+    shared, found = families(kernel), products(kernel)
+    plan.warps = _choose_warps(kernel, found, options, plan)
+    grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
+    for op in found:
+        engine = _engine(op, target, grouped)
+        over = _over(kernel, op, plan.warps, engine, shared)
+        plan.products[op] = Product(engine, over)
+        rows, cols = op.result.tile.shape
+        plan.reasons.append(f"{op.loc}: {engine}, warps {over[0]} x {over[1]} over {rows} x {cols}")
+    plan.windowed = is_tile_grid(kernel, shared)
+    if plan.windowed:
+        plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
+    return plan
+
+
+def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], plan: Plan) -> int:
+    if options.get("warps"):
+        plan.reasons.append(f"{options['warps']} warps: asked for")
+        return int(options["warps"])
+    if not found:
+        largest = max((_elements(t) for t in register_tiles(kernel)), default=1)
+        warps = min(8, max(1, 1 << max(0, (largest // 512).bit_length() - 1)))
+        plan.reasons.append(f"{warps} warps: the largest register tile has {largest} elements, about 16 a thread")
+        return warps
+    largest = max(_elements(op.result.tile) for op in found)
+    rows = max(op.result.tile.shape[0] for op in found)
+    held = _held_registers(found)
+    choices = [w for w in (1, 4, 8, 12, 16) if w == 1 or w % 12 or rows % 192 == 0]
+    enough = (w for w in choices if held <= MOST_HELD * w and (w > 4 or largest <= 64 * WARP * w))
+    warps = next(enough, 16)
+    plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
+    return warps
+
+
+def _elements(tile: TileType) -> int:
+    return tile.nbytes // tile.dtype.nbytes
+
+
+def _held_registers(found: list[Op]) -> int:
+    """Registers a thread that accumulators and register operands of different products need, if one warp had all."""
+    tiles = {op.result.tile for op in found}
+    tiles |= {op.operands[1].tile for op in found if op.operands[1].tile.space == "register"}
+    return sum(tile.nbytes // 4 for tile in tiles) // WARP
+
+
+def _suits_warpgroups(op: Op) -> bool:
+    """Whether wgmma computes the product as it stands: whole instructions, and operands in an order that it reads.
+
+    Only 16-bit operands may have k across the rows in shared memory (PTX ISA, wgmma.mma_async).
+    """
+    a, b = op.operands[1].tile, op.operands[2].tile
+    rows, cols = op.result.tile.shape
+    depth = a.shape[0 if op.attrs["transpose_a"] else 1]
+    if a.dtype.name not in ("f16", "bf16", "fp8e4m3", "fp8e5m2", "i8") or rows % 64 or cols % 16:
+        return False
+    wide = a.dtype.bits == 16
+    along_k = not op.attrs["transpose_a"] and op.attrs["transpose_b"]
+    return depth * a.dtype.nbytes % 32 == 0 and (wide or along_k) and b.dtype.bits == a.dtype.bits
+
+
+def _engine(op: Op, target: Target, grouped: bool) -> Engine:
+    a, b, acc = op.operands[1].tile.dtype, op.operands[2].tile.dtype, op.result.tile.dtype
+    if grouped:
+        return "wgmma"
+    if a.name == "f32":
+        return "mma" if op.attrs["precision"] == "tf32" else "fma"
+    known = any((m.a, m.b, m.acc, m.m) == (a.name, b.name, acc.name, 16) for m in target.mma)
+    return "mma" if known else "fma"
+
+
+def _over(kernel: Kernel, op: Op, warps: int, engine: Engine, shared: Families) -> tuple[int, int]:
+    rows, cols = op.result.tile.shape
+    asked = constraint(kernel, op, shared)
+    if asked is not None:
+        if asked[0] * asked[1] != warps or (engine == "wgmma" and asked[0] % 4):
+            raise UnsupportedError(
+                f"over={asked} does not split {rows} x {cols} over {warps} warps",
+                loc=op.loc,
+                hint=f"pass warps={asked[0] * asked[1]} to compile(), or drop over=",
+            )
+        return asked
+    if engine == "wgmma":
+        groups = warps // 4
+        down = next(g for g in range(min(groups, rows // 64), 0, -1) if groups % g == 0 and rows // 64 % g == 0)
+        across = groups // down
+        return 4 * down, across if cols % (16 * across) == 0 else 1
+    if is_rowwise(kernel, op, shared):
+        split = min(warps, 1 << max(0, (rows // 16).bit_length() - 1))
+        return split, warps // split
+    split = 1 << ((warps.bit_length() - 1) // 2)
+    return split, warps // split
