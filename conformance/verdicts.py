@@ -104,8 +104,8 @@ def judge(output: str, got: Array, estimate: Estimate, exact: Array | None = Non
 def between(output: str, a: Array, b: Array, estimate_a: Estimate, estimate_b: Estimate) -> Verdict:
     """Result `b` against result `a` of another target: their difference is explained by both bounds together."""
     left, right = widen(a), widen(b)
-    apart = np.abs(np.asarray(estimate_a.value) - np.asarray(estimate_b.value))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # equal infinities
+        apart = np.abs(np.asarray(estimate_a.value) - np.asarray(estimate_b.value))
         bound = np.asarray(estimate_a.bound) + np.asarray(estimate_b.bound) + np.where(np.isnan(apart), 0.0, apart)
     bound = np.broadcast_to(bound, left.shape)
     error, ratio = _errors(right, left, bound)

@@ -189,6 +189,13 @@ def atomic(w: Writer) -> None:
     w.do(f"ww.atomic_add({name}, ({'0, ' * len(x.shape)}), {{0}})", (x,), name)
 
 
+def check(w: Writer) -> None:
+    """A check that holds."""
+    x = w.some((i32, f32))
+    condition = "({0} == {0}) | ww.isnan({0})" if x.dtype == f32 else "{0} == {0}"
+    w.do(f"ww.check({condition}, 'equal to itself')", (x,))
+
+
 def round_trip(w: Writer) -> None:
     """Written to global memory and, after a barrier, read back by the same block."""
     x = w.some((*FLOATS, i32), rank=2)

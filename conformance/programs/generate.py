@@ -30,6 +30,7 @@ SIMPLE: tuple[tuple[Production, int], ...] = (
     (blocks.scan, 2),
     (blocks.rearrange, 4),
     (blocks.buffer, 2),
+    (blocks.check, 1),
 )
 LARGE: tuple[tuple[Production, int], ...] = (
     (blocks.product, 4),

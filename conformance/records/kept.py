@@ -15,7 +15,7 @@ from warpwave.tiles.dtypes import BY_NAME, BY_NUMPY
 
 Array = npt.NDArray[Any]
 WHOLE_BYTES = 4096
-SAMPLE = 256
+SAMPLE = 512
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Outcome:
     def as_json(self) -> dict[str, Any]:
         """Plain values, without the outputs."""
         verdicts = [v.as_json() for v in self.verdicts]
-        rest = {"seconds": round(self.seconds, 4), "problem": self.problem, "inputs": self.inputs}
+        rest = {"seconds": self.seconds, "problem": self.problem, "inputs": self.inputs}
         return {"case": self.case, "target": self.target, "status": self.status.value, "verdicts": verdicts, **rest}
 
     @staticmethod

@@ -97,7 +97,7 @@ def run_case(case: Case, targets: Sequence[str], *, execute: Execute = execute) 
     for target in targets:
         start = time.perf_counter()
         outcome = _attempt(expectation, target, execute)
-        yield replace(outcome, seconds=time.perf_counter() - start, inputs=digest)
+        yield replace(outcome, seconds=round(time.perf_counter() - start, 4), inputs=digest)
 
 
 def _attempt(expectation: Expectation, target: str, execute: Execute) -> Outcome:
