@@ -30,7 +30,7 @@ def test_a_case_is_the_same_every_time(id_):
 
 @pytest.mark.parametrize("id_", ["program:x", "ops:functions:q8", "kernel:softmax", "nothing"])
 def test_an_unknown_case_is_refused(id_):
-    with pytest.raises(TileError, match="no case|no library kernel"):
+    with pytest.raises(TileError, match=r"no case|no library kernel"):
         make_case(id_)
 
 
