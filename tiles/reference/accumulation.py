@@ -146,7 +146,15 @@ def multiplied(x: Bounded, axis: int, loss: float) -> Bounded:
     nan = np.isnan(x.low).any(axis=axis)
     lost = (~(largest + error <= fmt.largest) & (count > 0)) | (~sure & (np.isnan(low) | np.isnan(high)))
     lost |= x.anything.any(axis=axis)
+    infinite = np.isinf(x.low).any(axis=axis) | np.isinf(x.high).any(axis=axis)
+    lost |= infinite & (_least_partial(x, axis) < fmt.tiny)  # 0 * inf in some order
     return settle(np.where(nan, np.nan, value), low - error, high + error, lost & ~nan).rounded(f32)
+
+
+def _least_partial(x: Bounded, axis: int) -> Array:
+    """The smallest size of a product of some of the terms that are not zero."""
+    least = np.where(x.low * x.high > 0, np.minimum(np.abs(x.low), np.abs(x.high)), 0.0)
+    return np.asarray(np.where(x.magnitude == 0, 1.0, np.minimum(least, 1.0)).prod(axis=axis))
 
 
 def _product_limits(x: Bounded, axis: int) -> tuple[Array, Array]:

@@ -161,3 +161,12 @@ def test_an_overflow_that_the_bounds_do_not_decide_may_be_nan():
     estimate = oracle(kernel, {"a0": x, "r0": np.zeros(2, fp8e4m3.numpy)})["r0"]
     assert np.isinf(estimate.bound).tolist() == [True, False]
     assert estimate.agrees(np.float32([np.nan, 240])).all()
+
+
+@pytest.mark.parametrize(("terms", "known"), [([1e-30, 1e-30, math.inf], False), ([1e-20, 1e-18, math.inf], True)])
+def test_a_product_that_may_underflow_before_it_meets_infinity_may_be_nan(terms, known):
+    x = np.array(terms, np.float32)
+    kernel, _ = op_kernel(lambda t: ww.prod(t, axis=0), (x,))
+    estimate = oracle.oracle(kernel, {"a0": x, "r0": np.zeros(1, np.float32)})["r0"]
+    assert estimate.agrees(np.float32([math.inf])).all()
+    assert estimate.agrees(np.float32([math.nan])).all() != known
