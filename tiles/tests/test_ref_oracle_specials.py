@@ -167,6 +167,6 @@ def test_an_overflow_that_the_bounds_do_not_decide_may_be_nan():
 def test_a_product_that_may_underflow_before_it_meets_infinity_may_be_nan(terms, known):
     x = np.array(terms, np.float32)
     kernel, _ = op_kernel(lambda t: ww.prod(t, axis=0), (x,))
-    estimate = oracle.oracle(kernel, {"a0": x, "r0": np.zeros(1, np.float32)})["r0"]
+    estimate = oracle(kernel, {"a0": x, "r0": np.zeros(1, np.float32)})["r0"]
     assert estimate.agrees(np.float32([math.inf])).all()
     assert estimate.agrees(np.float32([math.nan])).all() != known
