@@ -1,0 +1,3 @@
+"""Tests of the measurements."""
+
+from __future__ import annotations
