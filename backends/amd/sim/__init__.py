@@ -5,7 +5,8 @@ from __future__ import annotations
 from warpwave.backends.amd.sim._code_object import disassemble
 from warpwave.backends.amd.sim._errors import LoadError, SimError
 from warpwave.backends.amd.sim._hip_runtime import HipRuntime, HipRuntimeError, hip_runtime
-from warpwave.backends.amd.sim._program import Program, load, undefined
+from warpwave.backends.amd.sim._packing import undefined
+from warpwave.backends.amd.sim._program import Program, load
 from warpwave.backends.amd.sim._report import InstructionReport, Report
 
 __all__ = [

@@ -82,8 +82,8 @@ def _scalar(text: str, dtype: np.dtype) -> np.generic:
     number = _number(text)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        if number != int(number) or not limits.min <= number <= limits.max:
-            raise ArgumentError(f"{text} does not fit {dtype}")
+        if not limits.min <= number <= limits.max or number != int(number):
+            raise ArgumentError(f"{text} is no {dtype}: a whole number from {limits.min} to {limits.max}")
         number = int(number)
     scalar: np.generic = dtype.type(number)
     return scalar
@@ -102,6 +102,8 @@ def _array(text: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return _from_file(Path(text[1:]), shape, dtype)
     kind, _, seed = text.partition(":")
     if kind in ("randn", "rand"):
+        if seed and not seed.isdecimal():
+            raise ArgumentError(f"{text!r}: the seed of {kind} is a whole number, such as {kind}:1")
         rng = np.random.default_rng(int(seed or 0))
         values = rng.standard_normal(shape) if kind == "randn" else rng.random(shape)
     elif kind in _FILLS:
@@ -112,7 +114,10 @@ def _array(text: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _from_file(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    values = np.load(path, allow_pickle=False)
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ArgumentError(f"{path} is no .npy file of numbers") from None
     if values.shape != shape:
         raise ArgumentError(f"{path} has shape {values.shape}, the argument {shape}")
     # NumPy files hold the small float formats as raw bytes of the same width.

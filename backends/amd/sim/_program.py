@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from warpwave.backends.amd.sim import _sim
 from warpwave.backends.amd.sim._code_object import find_llvm, is_code_object
 from warpwave.backends.amd.sim._errors import LoadError
-from warpwave.backends.amd.sim._metadata import KernelArgument, KernelInfo, kernels
+from warpwave.backends.amd.sim._metadata import KernelInfo, kernels
+from warpwave.backends.amd.sim._options import Size, natural, relaxed, size, traced
+from warpwave.backends.amd.sim._packing import pack
 from warpwave.backends.amd.sim._report import Report, from_raw
+
+TARGETS = ("gfx942", "gfx950")
 
 
 class Program:
@@ -65,81 +68,30 @@ class Program:
         the report then holds what that wave did. `accumulate` is the rule by which matrix instructions add
         products: the hardware's, or one fused multiply-add per k as other emulators have it.
         """
+        if kernel not in self.kernels:
+            raise LoadError(f"there is no kernel {kernel!r} in the program; it has {', '.join(self.kernels) or 'none'}")
         info = self.info.get(kernel)
-        size = _dim3(grid), _dim3(block)
-        if info:
-            _check(info, args, size[1])
-        slots = info.arguments if info else [None] * len(args)
-        packed = [_pack(arg, i, slot) for i, (arg, slot) in enumerate(zip(args, slots, strict=True))]
+        sizes = size("grid", grid), size("block", block)
+        _check_block(info, sizes[1])
         raw = self._impl.launch(
             kernel,
-            *size,
-            packed,
-            dynamic_lds,
-            seed,
-            threads,
-            list(relax),
-            max_instructions,
-            trace or (-1, 0),
+            *sizes,
+            pack(args, kernel, info),
+            natural("dynamic_lds", dynamic_lds),
+            natural("seed", seed),
+            natural("threads", threads),
+            relaxed(relax, _sim.check_names()),
+            natural("max_instructions", max_instructions),
+            traced(trace, *sizes),
             accumulate,
         )
-        return from_raw(raw, *size)
+        return from_raw(raw, *sizes)
 
 
-def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
-    full = tuple(size) + (1,) * (3 - len(size))
-    return full[0], full[1], full[2]
-
-
-def _check(info: KernelInfo, args: Sequence[Any], block: tuple[int, int, int]) -> None:
-    wanted = [f"{slot.kind} of {slot.size} bytes" for slot in info.arguments]
-    if len(args) != len(wanted):
-        raise LoadError(f"{info.name} takes {len(wanted)} arguments ({', '.join(wanted)}); {len(args)} given")
-    for i, (arg, slot) in enumerate(zip(args, info.arguments, strict=True)):
-        if isinstance(arg, np.ndarray) and not slot.is_pointer:
-            raise LoadError(f"argument {i} of {info.name} is {wanted[i]}; an array was given")
+def _check_block(info: KernelInfo | None, block: Size) -> None:
     threads = block[0] * block[1] * block[2]
-    if threads > info.max_workgroup_size:
+    if info and threads > info.max_workgroup_size:
         raise LoadError(f"{info.name} was compiled for {info.max_workgroup_size} work-items, {threads} asked for")
-
-
-class _Undefined(np.ndarray):
-    """An array whose contents the simulator takes as never written."""
-
-
-def undefined(shape: int | Sequence[int], dtype: Any) -> np.ndarray:
-    """A device buffer of which every byte is undefined at the start of each launch that gets it.
-
-    A kernel that lets such a byte reach an address, a branch or memory without writing it first is stopped.
-    """
-    return np.zeros(shape, dtype).view(_Undefined)
-
-
-def _pack(arg: Any, index: int, slot: KernelArgument | None) -> tuple[Any, int, bool, bool]:
-    """(bytes, alignment, writable, undefined) for the binding; alignment 0 marks a device buffer."""
-    if isinstance(arg, np.ndarray):
-        if not arg.flags.c_contiguous:
-            raise TypeError(f"argument {index}: a device buffer must be C-contiguous")
-        return arg.reshape(-1).view(np.uint8), 0, bool(arg.flags.writeable), isinstance(arg, _Undefined)
-    data = _value(arg, index, slot.size if slot else 8)
-    if slot is None:
-        return np.frombuffer(data, np.uint8), min(8, len(data)), False, False
-    if len(data) != slot.size:
-        raise LoadError(f"argument {index} takes {slot.size} bytes; {len(data)} given")
-    # The lowest set bit of the offset is an alignment that leads there from the end of the argument before.
-    return np.frombuffer(data, np.uint8), slot.offset & -slot.offset or 1, False, False
-
-
-def _value(arg: Any, index: int, size: int) -> bytes:
-    if isinstance(arg, bytes):
-        return arg
-    if isinstance(arg, int) and not isinstance(arg, bool):
-        if not -(1 << 8 * size - 1) <= arg < 1 << 8 * size:
-            raise LoadError(f"argument {index}: {arg} does not fit {size} bytes")
-        return arg.to_bytes(size, "little", signed=arg < 0)
-    if not isinstance(arg, np.generic):
-        raise TypeError(f"argument {index}: pass a NumPy array or scalar, not {type(arg).__name__}")
-    return arg.tobytes()
 
 
 def load(source: str | bytes | os.PathLike[str], target: str = "") -> Program:
@@ -150,8 +102,27 @@ def load(source: str | bytes | os.PathLike[str], target: str = "") -> Program:
     from an offload bundle.
     """
     if isinstance(source, bytes):
-        return Program(source, target)
+        return _from_bytes(source, target, "the bytes given")
     if isinstance(source, str) and "\n" in source:
-        return Program(source, target)
-    data = Path(source).read_bytes()
-    return Program(data if is_code_object(data) else data.decode(), target)
+        return _from_text(source, target, "the text given")
+    return _from_bytes(Path(source).read_bytes(), target, f"{os.fspath(source)}")
+
+
+def _from_bytes(data: bytes, target: str, where: str) -> Program:
+    if is_code_object(data):
+        return Program(data, target)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise LoadError(f"{where}: neither assembly text nor a code object") from None
+    return _from_text(text, target, where)
+
+
+def _from_text(text: str, target: str, where: str) -> Program:
+    if ".amdhsa_kernel" not in text:
+        raise LoadError(f"{where}: no kernel in it; assembly of a kernel (clang -S) or a code object is wanted")
+    named = re.search(r"^\s*\.amdgcn_target\s+\"?[\w-]*?(gfx\w+)", text, re.M)
+    for name in (target, named[1] if named else ""):
+        if name and name not in TARGETS:
+            raise LoadError(f"{where}: unknown target {name}; the simulator knows {' and '.join(TARGETS)}")
+    return Program(text, target)

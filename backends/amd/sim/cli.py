@@ -48,12 +48,14 @@ def run(args: argparse.Namespace) -> int:
         arguments = [parse(text, i) for i, text in enumerate(args.args)]
         outputs = [_output(text, arguments) for text in args.out]
         report = _launch(program, kernel, arguments, args)
+        for path, array in outputs:
+            np.save(path, array)
     except SimError as error:
         return _violation(error, args)
-    except (LoadError, OSError, ValueError) as error:
-        return _usage(error)
-    for path, array in outputs:
-        np.save(path, array)
+    except OSError as error:
+        return _usage(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (LoadError, ValueError, MemoryError) as error:
+        return _usage(str(error))
     _show(report, args, several=len(program.kernels) > 1)
     return OK
 
@@ -106,8 +108,10 @@ def _output(text: str, arguments: list[Argument]) -> tuple[Path, np.ndarray]:
     name = name if separator else path.stem
     for argument in arguments:
         if argument.name == name and isinstance(argument.value, np.ndarray):
+            if not path.parent.is_dir():  # found out before the run, not after it
+                raise ValueError(f"--out {text}: there is no folder {path.parent}")
             return path, argument.value
-    names = ", ".join(argument.name for argument in arguments if argument.is_buffer)
+    names = ", ".join(argument.name for argument in arguments if argument.is_buffer) or "none"
     raise ValueError(f"--out {text}: no buffer is named {name!r}; buffers: {names}")
 
 
@@ -135,8 +139,8 @@ def _plain(error: SimError) -> dict[str, Any]:
     return {name: value for name, value in vars(error).items() if not name.startswith("_")}
 
 
-def _usage(error: Exception) -> int:
-    _console(stderr=True).print(f"warpwave sim: {error}", style="red", markup=False, highlight=False)
+def _usage(message: str) -> int:
+    _console(stderr=True).print(f"warpwave sim: {message}", style="red", markup=False, highlight=False)
     return USAGE
 
 
@@ -149,7 +153,7 @@ def _console(*, stderr: bool = False) -> Any:
 
 
 def _size(text: str) -> tuple[int, ...]:
-    parts = tuple(int(part) for part in text.split(","))
+    parts = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
     if not 1 <= len(parts) <= 3 or min(parts) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one to three positive numbers")
     return parts
@@ -161,4 +165,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _wave(text: str) -> tuple[int, int]:
     group, _, wave = text.rpartition(":")
+    if not wave.isdecimal() or not (group or "0").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a wave, or a workgroup and a wave such as 3:0")
     return int(group or 0), int(wave)

@@ -88,7 +88,7 @@ def run_driver(item: Driver, target: str, program, seed: int = 0, data_seed: int
         args = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in args]
         return program.launch(name, grid=grid, block=block, args=args, seed=seed, **more, **options)
 
-    launch.target = target
+    launch.target, launch.data = target, data_seed
     checks = item.run(launch, np.random.default_rng(data_seed))
     return [text for check in checks if (text := check.wrong())]
 

@@ -6,15 +6,21 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from ._drivers import Check, bf16, driver, wide
+from ._pools import hard_quotients
 
 F32 = np.float32
 
 
 @driver("corpus/k01_gemm_bf16.hip", "gemm_bf16")
 def gemm_bf16(launch, rng):
+    """Later input sets end at each row of a lane's tile in turn; bit 2 of a row is the lane's, bit 6 the wave's."""
     m, n, k = 157, 139, 96
+    if launch.data:
+        row = launch.data % 32
+        m = 64 + (row & 3 | 4 * int(rng.integers(2)) | row >> 2 << 3)
+        n, k = int(rng.integers(1, 129)), 32 * int(rng.integers(1, 4))
     a, b, c = bf16(rng, m, k), bf16(rng, n, k), np.full((m, n), np.nan, F32)
-    launch((2, 2, 1), (256, 1, 1), c, a, b, np.int32(m), np.int32(n), np.int32(k))
+    launch((-(-n // 128), -(-m // 128), 1), (256, 1, 1), c, a, b, np.int32(m), np.int32(n), np.int32(k))
     return [Check("C", c, wide(a) @ wide(b).T, atol=2e-4)]
 
 
@@ -45,6 +51,8 @@ def attention(launch, rng):
 @driver("corpus/k05_rotary.hip", "rotary")
 def rotary(launch, rng):
     s, h, d = 5, 3, 64
+    if launch.data:
+        d = 2 * int(rng.integers(1, 34))
     x, out = bf16(rng, s * h, d), np.zeros((s * h, d), bfloat16)
     cos, sin = rng.standard_normal((2, s, d // 2)).astype(F32)
     launch((2, 1, 1), (256, 1, 1), out, x, cos, sin, np.int32(s), np.int32(h), np.int32(d))
@@ -57,6 +65,8 @@ def rotary(launch, rng):
 @driver("corpus/k05_rotary.hip", "rotary_vec")
 def rotary_vec(launch, rng):
     n, d = 500, 32
+    if launch.data:
+        d = 2 * int(rng.integers(1, 100))
     x = rng.standard_normal((n, 2)).astype(np.float16)
     out = np.zeros_like(x)
     base = F32(0.41)
@@ -88,16 +98,19 @@ def conv(launch, rng):
 def conv_int(launch, rng):
     n = 300
     x = (rng.standard_normal(n) * 90).astype(F32)
+    if launch.data:
+        x[rng.integers(0, n, 9)] = np.nan, -0.0, 0.0, 0.5, -0.5, 1.5, -2.5, 254.5, -3.0
     c, h = rng.integers(-128, 128, n, np.int8), rng.integers(0, 65536, n, np.uint16)
     i, u, b, f = np.zeros(n, np.int32), np.zeros(n, np.uint32), np.zeros(n, np.uint8), np.zeros(n, F32)
     launch((2, 1, 1), (256, 1, 1), i, u, b, f, x, c, h, np.int32(n))
-    whole = np.trunc(x).astype(np.int32)
+    number = np.where(x == x, x, F32(0))  # a NaN converts to 0
+    whole = np.trunc(number).astype(np.int32)
     rounded = np.sign(x) * np.floor(np.abs(wide(x)) + 0.5)
     want = wide(c) + h + np.floor(wide(x)) + np.ceil(x) + np.trunc(x) + rounded + np.copysign(2.0, x)
     return [
         Check("I", i, whole),
-        Check("U", u, np.abs(x).astype(np.uint32)),
-        Check("B", b, np.rint(x).astype(np.int32).astype(np.uint8)),
+        Check("U", u, np.abs(number).astype(np.uint32)),
+        Check("B", b, np.rint(number).astype(np.int32).astype(np.uint8)),
         Check("F", f, want + whole.astype(np.uint32), rtol=1e-6),
     ]
 
@@ -135,7 +148,11 @@ def _control(i: int, x: int, mode: int) -> int:
 @driver("corpus/k09_control.hip", "control")
 def control(launch, rng):
     n = 100
+    if launch.data:
+        n = int(rng.integers(1, 129))
     x = rng.integers(1, 200, n).astype(np.int32)
+    if launch.data % 2:
+        x[rng.integers(0, n, 9)] = 0, 1, 1, 2, 2, 1, 1, 3, 0  # 0 never becomes 1: it runs into the limit
     checks = []
     for mode in range(7):
         out = np.full(n, 77, np.int32)
@@ -150,8 +167,10 @@ def ballot(launch, rng):
     """Every wavefront of a workgroup writes to the same first places: only one may be active (else a race)."""
     n = 400
     x = -np.abs(rng.standard_normal(n)).astype(F32)
-    for first, lanes in ((128, 64), (256, 64)):
-        x[first : first + lanes] *= rng.choice([-1, 1], lanes)
+    places = rng.integers(0, 4, 2) * 64 % (256, 128) if launch.data else (128, 0)
+    density = rng.choice([0.02, 0.5, 1.0]) if launch.data else 0.5
+    for first in (places[0], 256 + places[1]):
+        x[first : first + 64] *= np.where(rng.random(64) < density, F32(-1), F32(1))
     out = np.full(512, 99, np.uint64)
     launch((2, 1, 1), (256, 1, 1), out, x, np.int32(n))
     return [Check("O", out, ballot_answer(x))]
@@ -192,7 +211,10 @@ def _stack(launch, rng, n):
 def softmax(launch, rng):
     """Mostly negative numbers, so that a lost sign shows; a wide and a narrow row."""
     checks = []
-    for width, logsm, with_bias in ((1100, 0, False), (1100, 0, True), (1100, 1, False), (196, 0, True)):
+    widths = [1100] * 3 + [196]
+    if launch.data:
+        widths = (4 * rng.integers(1, 600, 4)).tolist()
+    for width, logsm, with_bias in zip(widths, (0, 0, 1, 0), (False, True, False, True), strict=True):
         rows, scale = 3, F32(0.7)
         x, bias = (rng.standard_normal(s).astype(F32) - F32(1.5) for s in ((rows, width), (width,)))
         out = np.zeros((rows, width), F32)
@@ -211,12 +233,17 @@ def elementwise(launch, rng):
     n = 300
     x, y = rng.standard_normal((2, n)).astype(F32) * 5
     y += np.sign(y) * F32(0.25)
+    if launch.data:
+        power = np.exp2(rng.integers(0, 40, n)).astype(F32)  # the steps of fmod depend on the exponent
+        x, y = x * power, y * power
+        x[:100], y[:100] = hard_quotients(rng, 100)  # with a tiny y the quotient is all that counts
+        y[:100] *= F32(2.0**-90)
     out = np.zeros(n, F32)
     launch((2, 1, 1), (256, 1, 1), out, x, y, np.int32(n))
     a, b = wide(x), wide(y)
-    r = a / (1 + np.exp(-a)) + np.sqrt(np.abs(b)) + a / b + np.log2(b * b + 1) + np.fmod(a, 3)
+    r = a / (1 + np.exp(np.minimum(-a, 700))) + np.sqrt(np.abs(b)) + a / b + np.log2(b * b + 1) + np.fmod(a, 3)
     r = (r + np.clip(a, 0, 6)) * -b + np.abs(a)
-    return [Check("O", out, r, rtol=1e-5, atol=1e-4)]
+    return [Check("O", out, r, rtol=1e-5, atol=max(1e-4, 1e-6 * np.abs(r).max()))]
 
 
 @driver("corpus/k14_agpr_scratch.hip", "gemm_agpr")

@@ -7,7 +7,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from ._drivers import Check, bf16, driver, wide
-from ._pools import F32_EDGES, F64_EDGES
+from ._pools import F32_EDGES, F64_EDGES, hard_quotients
 
 F32 = np.float32
 
@@ -65,9 +65,9 @@ def philox_raw(launch, rng):
 
 @driver("kernels/philox.hip", "dropout")
 def dropout(launch, rng):
-    n = int(rng.integers(1000, 1005))
+    n = int(rng.integers(1000, 1005)) if launch.data % 2 == 0 else int(rng.integers(1, 300))
     random = philox(_counters(256, 7), 99, 0).reshape(-1)[:n]
-    threshold = int(np.sort(random)[3 * n // 4])
+    threshold = int(np.sort(random)[int(rng.integers(n)) if launch.data else 3 * n // 4])
     x, out = rng.standard_normal(n).astype(F32), np.full(n, np.nan, F32)
     launch((1, 1, 1), (256, 1, 1), out, x, np.uint32(99), np.uint32(threshold), F32(4 / 3), np.int32(n))
     return [Check("O", out, np.where(random < threshold, x * F32(4 / 3), F32(0)))]
@@ -75,7 +75,7 @@ def dropout(launch, rng):
 
 @driver("kernels/atomics.hip", "atomics_packed")
 def atomics_packed(launch, rng):
-    bins, groups = 37, 2
+    bins, groups = int(rng.integers(4, 300)) if launch.data else 37, 2
     b, h = np.zeros((bins, 2), bfloat16), np.zeros((bins, 2), np.float16)
     launch((groups, 1, 1), (256, 1, 1), b, h, np.int32(bins))
     count = np.bincount(np.arange(groups * 256) % bins, minlength=bins)[:, None]
@@ -84,7 +84,7 @@ def atomics_packed(launch, rng):
 
 @driver("kernels/atomics.hip", "atomics_global")
 def atomics_global(launch, rng):
-    bins, total = 53, 512
+    bins, total = int(rng.integers(1, 300)) if launch.data else 53, 512
     x = rng.integers(-1000, 1000, total).astype(np.int32)
     f, d = np.zeros(bins, F32), np.zeros(bins)
     u, w, s = np.zeros(bins, np.uint32), np.zeros(bins, np.uint64), np.zeros((bins, 4), np.int32)
@@ -161,6 +161,11 @@ def gemm_i8(launch, rng):
     return [Check("C", c, exact), Check("sums", sums, a.sum(axis=1, dtype=np.int32))]
 
 
+# Divisors whose reciprocal leaves the quotient of their largest multiple below 2**32 two too small.
+TWICE_CORRECTED = (65537, 131076, 139524, 143654, 149943, 152922, 154473, 168516, 173513, 196611, 215481, 229383)
+TWICE_CORRECTED_LONG = (4294967297, 4573950802782658, 29562085376534788, 545245449903415)  # below 2**64
+
+
 def _c_divide(x: int, y: int, width: int) -> tuple[int, int]:
     """Quotient and remainder as C truncates them, wrapped to the width."""
     quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
@@ -172,7 +177,13 @@ def _c_divide(x: int, y: int, width: int) -> tuple[int, int]:
 def int64(launch, rng):
     n = 300
     x, y = (rng.integers(-(2**63), 2**63 - 1, n) >> rng.integers(0, 63, n) for _ in range(2))
+    if launch.data:  # exact multiples, and one beside them
+        x = (x >> rng.integers(0, 63, n)) * y + rng.integers(-1, 2, n)
     y[y == 0] = 3
+    if launch.data:
+        pairs = [(d * ((2**32 - 1) // d), d) for d in TWICE_CORRECTED]
+        pairs += [(d * ((2**64 - 1) // d), d) for d in TWICE_CORRECTED_LONG]
+        x[:16], y[:16] = np.array(pairs, np.uint64).view(np.int64).T
     q, r, s = np.zeros((n, 4), np.int64), np.zeros((n, 3), np.uint64), np.zeros((n, 4), np.int32)
     launch((2, 1, 1), (256, 1, 1), q, r, s, x, y, np.int32(n))
     want_q, want_r, want_s = np.zeros_like(q), np.zeros_like(r), np.zeros_like(s)
@@ -232,6 +243,10 @@ def _divergent(x: int) -> int:
 def divergent(launch, rng):
     n = 200
     x = rng.integers(-1200, 5000, n).astype(np.int32)
+    if launch.data:
+        n = int(rng.integers(1, 257))
+        x = np.append(rng.integers(-1010, -990, n // 2), rng.integers(-300, 300, n - n // 2)).astype(np.int32)
+        x[:12] = (2**31 - 3 ^ np.arange(12))[:n]  # the greatest multiple of 5, once a round
     out = np.zeros(n, np.int32)
     launch((2, 1, 1), (128, 1, 1), out, x, np.int32(n))
     return [Check("O", out, np.array([_divergent(int(v)) for v in x], np.int32))]
@@ -382,8 +397,12 @@ def division(launch, rng):
     fused multiply-adds need not be rounded correctly (Markstein, "IA-64 and Elementary Functions", 2000).
     """
     x, y = (g.ravel() for g in np.meshgrid(*[np.array(F32_EDGES, np.uint32).view(F32)] * 2))
+    if launch.data:
+        x, y = hard_quotients(rng, len(x))
     edges = np.array([e for e in F64_EDGES if ~e & (1 << 52) - 1], np.uint64).view(float)
     u, v = (np.resize(g.ravel(), x.shape) for g in np.meshgrid(edges, edges))
+    if launch.data:
+        u, v = rng.standard_normal((2, len(x)))
     n = len(x)
     q, p, r = np.zeros(n, F32), np.zeros(n), np.zeros(n, F32)
     launch((-(-n // 64), 1, 1), (64, 1, 1), q, p, r, x, y, u, v, np.int32(n))

@@ -118,3 +118,16 @@ def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) ->
     if "scalef32" in name:
         scalars[:, 1] = rng.integers(120, 135, groups) << 23
     return Operands(vectors, scalars, target, agprs="accvgpr" in name)
+
+
+def hard_quotients(rng, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs whose quotient lies as near to the middle of two numbers as it can: x * 2**25 = (2q + 1) * y +- 1."""
+    pairs = []
+    while len(pairs) < n:
+        y, sign = int(rng.integers(1 << 23, 1 << 24)) | 1, int(rng.choice([-1, 1]))
+        middle = sign * pow(y, -1, 1 << 25) % (1 << 25)
+        x = (middle * y - sign) >> 25
+        if 1 << 23 <= x < 1 << 24:
+            pairs.append((x, y))
+    x, y = np.array(pairs, np.float32).T.copy()
+    return x, y

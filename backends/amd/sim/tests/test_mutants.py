@@ -82,5 +82,5 @@ def test_the_harness_can_tell_a_survivor():
     case = subject("philox_raw", "gfx950")
     index = next(i for i, x in enumerate(case.code.code) if x.name == "s_endpgm")
     assert case.judge(_mutants.Mutant("nothing", index, "s_endpgm", "s_endpgm")).outcome == "missed"
-    assert np.frombuffer(case.right[0][0], np.uint32).size == 1200
+    assert np.frombuffer(case.right(0)[0], np.uint32).size == 1200
     assert _snippets.START

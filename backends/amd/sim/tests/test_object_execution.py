@@ -18,7 +18,7 @@ class Recorder:
     """Launches through one route and keeps every buffer and the counts per instruction."""
 
     def __init__(self, item, target, source) -> None:
-        self.target = target
+        self.target, self.data = target, 0
         self.program = sim.load(source)
         self.name = _compile.kernel_name(item.text(target), item.kernel)
         self.buffers: list[bytes] = []
@@ -103,9 +103,9 @@ def test_arguments_are_checked_against_the_metadata():
     assert x.tolist() == [0.5, 3.5, 6.5, 9.5, 12.5]
     with pytest.raises(sim.LoadError, match=r"affine takes 4 arguments .*; 3 given"):
         program.launch("affine", (1,), (64,), [x, 3, np.float64(0.5)])
-    with pytest.raises(sim.LoadError, match="argument 1: 256 does not fit 1 bytes"):
+    with pytest.raises(sim.LoadError, match=r"argument 1 .*256 does not fit 1 bytes"):
         program.launch("affine", (1,), (64,), [x, 256, np.float64(0.5), 5])
-    with pytest.raises(sim.LoadError, match="argument 2 takes 8 bytes; 4 given"):
+    with pytest.raises(sim.LoadError, match=r"argument 2 .*8 bytes by value; float32, 4 bytes was given"):
         program.launch("affine", (1,), (64,), [x, 3, np.float32(0.5), 5])
     with pytest.raises(sim.LoadError, match="compiled for 64 work-items, 128 asked for"):
         program.launch("reverse", (1,), (128,), [x])

@@ -103,18 +103,24 @@ def test_violation_is_exit_code_1(files, capsys):
         (("f32=1", "f33[2]=1", "--kernel", "vector_add"), "unknown type 'f33'"),
         (("what", "--kernel", "vector_add"), "cannot read the argument 'what'"),
         (("f32[4]=0x", "--kernel", "vector_add"), "'0x' is neither a number nor a known fill"),
-        (("u8=256", "--kernel", "vector_add"), "256 does not fit uint8"),
+        (("u8=256", "--kernel", "vector_add"), "256 is no uint8: a whole number from 0 to 255"),
         (("f32[4]=zeros", "--kernel", "vector_add", "--out", "d.npy"), "no buffer is named 'd'; buffers: arg0"),
         (("f32[4]=zeros", "--kernel", "vector_add"), "vector_add takes 4 arguments"),
         (
             ("f32=0", "f32[4]=zeros", "f32[4]=zeros", "i32=1", "--kernel", "vector_add"),
-            "argument 0 takes 8 bytes; 4 given",
+            "a pointer; float32, 4 bytes was given",
         ),
         (
             ("i64=0", "i64=0", "i64=0", "f32[4]=zeros", "--kernel", "vector_add"),
-            "by_value of 4 bytes; an array was given",
+            "an array of float32 was given",
         ),
+        (("i32=inf", "--kernel", "vector_add"), "inf is no int32"),
+        (("f32[4]=randn:x", "--kernel", "vector_add"), "the seed of randn is a whole number"),
+        (("f32[4]=@/nonexistent/x.npy", "--kernel", "vector_add"), "/nonexistent/x.npy: No such file"),
+        (("c:f32[4]=zeros", "--kernel", "vector_add", "--out", "c=/nonexistent/c.npy"), "no folder /nonexistent"),
         ((*ADD, "--relax", "everything"), "everything"),
+        ((*ADD, "--seed", "-1"), "seed is -1; it cannot be negative"),
+        ((*ADD, "--trace", "2:0"), "no wave of this launch"),
         ((*ADD, "--block", "2048"), "compiled for 1024 work-items, 2048 asked for"),
         ((*ADD, "--target", "gfx942"), "gfx950, not gfx942"),
     ],
@@ -130,11 +136,20 @@ def test_missing_file_is_exit_code_2(capsys):
     assert "/nonexistent/k.s" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("--grid", "0"), ("--grid", "1,2,3,4"), ("--block", "x"), ("--trace", "x")])
-def test_bad_options_are_refused_by_the_parser(files, words, capsys):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--grid", "0"), "'0' is not one to three positive numbers"),
+        (("--grid", "1,2,3,4"), "'1,2,3,4' is not one to three positive numbers"),
+        (("--block", "x"), "'x' is not one to three positive numbers"),
+        (("--trace", "x"), "'x' is not a wave, or a workgroup and a wave such as 3:0"),
+    ],
+)
+def test_bad_options_are_refused_by_the_parser(files, words, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         command(files["asm"], *words)
     assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -168,6 +183,9 @@ def test_files_as_arguments(tmp_path):
     np.save(path, values)
     assert np.array_equal(_arguments.parse(f"bf16[2,3]=@{path}", 0).value, values)
     with pytest.raises(_arguments.ArgumentError, match=r"has shape \(2, 3\), the argument \(3, 2\)"):
+        _arguments.parse(f"bf16[3,2]=@{path}", 0)
+    path.write_text("no array")
+    with pytest.raises(_arguments.ArgumentError, match=r"is no \.npy file of numbers"):
         _arguments.parse(f"bf16[3,2]=@{path}", 0)
 
 
