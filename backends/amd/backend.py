@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.build import REMEDY, find_compiler
@@ -16,6 +16,9 @@ from warpwave.backends.amd.runtime.devices import devices, target_of
 from warpwave.backends.amd.tuned import constants_for
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.backend import Diagnosis, Target
+
+if TYPE_CHECKING:
+    from warpwave.tiles.drawing import TileLayout
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,12 @@ class AmdBackend:
         """Lower and build; ResourceError if it does not fit. `:sim` runs on the simulator whatever is here."""
         _, arch, *simulated = target.split(":")
         return compiled(kernel, TARGETS[arch], options, simulated=bool(simulated))
+
+    def layouts(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[TileLayout]:
+        """Where every tile lies: lanes and registers, LDS banks, and what accesses cost."""
+        from warpwave.backends.amd.layouts import tile_layouts
+
+        return tile_layouts(kernel, TARGETS[target.split(":")[1]], options)
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""

@@ -24,27 +24,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target", default="reference")
     parser.add_argument("--const", action="append", default=[], metavar="NAME=VALUE", help="a compile-time constant")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the target")
     view = parser.add_mutually_exclusive_group()
     for name in VIEWS:
         view.add_argument(f"--{name}", dest="view", action="store_const", const=name)
+    view.add_argument(
+        "--layout",
+        nargs="?",
+        const="",
+        metavar="TILE",
+        help="list the tiles, or draw one: lanes, or banks and conflicts",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to draw --layout: .svg, or .png with matplotlib")
     parser.set_defaults(view="ir")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the view that is asked for."""
-    compiled = _compile(load_kernel(args.kernel), args)
-    print(_view(compiled, args.view).rstrip())
+    options = dict(parse_constant(text) for text in args.option)
+    compiled = _compile(load_kernel(args.kernel), args, options)
+    if args.layout is not None:
+        from warpwave.tiles.cli.layout import show_layout  # NumPy-heavy, and needed for this view only
+
+        print(show_layout(compiled, args.layout, args.output, options))
+    else:
+        print(_view(compiled, args.view).rstrip())
     return AGREE
 
 
-def _compile(kernel: Kernel, args: argparse.Namespace) -> Compiled:
+def _compile(kernel: Kernel, args: argparse.Namespace, options: Mapping[str, Any]) -> Compiled:
     constants = dict(parse_constant(text) for text in args.const)
     if args.specs:
-        return kernel.compile(*map(spec, args.specs), target=args.target, **constants)
+        return kernel.compile(*map(spec, args.specs), target=args.target, options=options, **constants)
     samples = kernel.sample_inputs()
     if not samples:
         raise TileValueError(f"kernel {kernel.name} yields no sample inputs")
-    return kernel.compile(target=args.target, **{**samples[0], **constants})
+    return kernel.compile(target=args.target, options=options, **{**samples[0], **constants})
 
 
 def _view(compiled: Compiled, view: str) -> str:

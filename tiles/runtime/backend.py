@@ -10,6 +10,7 @@ from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
 
 if TYPE_CHECKING:
+    from warpwave.tiles.drawing.data import TileLayout
     from warpwave.tiles.runtime.binding import Argument
 
 
@@ -96,6 +97,15 @@ class Backend(Protocol):
 
         `target` is one of `targets()`, or one with ":sim" after it. `kernel` must not be changed.
         """
+        ...
+
+
+@runtime_checkable
+class DrawsLayouts(Protocol):
+    """A backend that also says where the tiles of a kernel lie, for `warpwave show --layout`."""
+
+    def layouts(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[TileLayout]:
+        """Every register and shared tile, in program order."""
         ...
 
 
