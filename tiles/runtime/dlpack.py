@@ -6,6 +6,7 @@ Layout and codes: dmlc/dlpack, include/dlpack/dlpack.h, version 1.1.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,14 @@ DTYPES: dict[tuple[int, int], DType] = {
     (11, 8): dtypes.fp8e4m3fnuz,
     (12, 8): dtypes.fp8e5m2,
     (13, 8): dtypes.fp8e5m2fnuz,
+}
+
+# PyTorch's names of formats that its releases export as themselves, as bytes, or not at all: read as bytes.
+_TORCH_BYTES: dict[str, DType] = {
+    "torch.float8_e4m3fn": dtypes.fp8e4m3,
+    "torch.float8_e5m2": dtypes.fp8e5m2,
+    "torch.float8_e4m3fnuz": dtypes.fp8e4m3fnuz,
+    "torch.float8_e5m2fnuz": dtypes.fp8e5m2fnuz,
 }
 
 _CODE_NAMES = {0: "int", 1: "uint", 2: "float", 3: "opaque", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -84,9 +93,10 @@ def import_dlpack(obj: Any) -> Array:
 
     The capsule is not consumed but kept as the view's owner: its destructor frees the export.
     """
-    capsule = _export(obj)
+    small = _TORCH_BYTES.get(str(getattr(obj, "dtype", "")))
+    capsule = _export(obj.view(sys.modules["torch"].uint8) if small else obj)
     tensor, flags = _read(capsule)
-    dtype = _dtype(tensor.dtype)
+    dtype = small or _dtype(tensor.dtype)
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = _strides(tensor, shape)
     address = (tensor.data or 0) + tensor.byte_offset

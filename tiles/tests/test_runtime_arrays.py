@@ -6,6 +6,8 @@ import ctypes
 import gc
 import itertools
 import struct
+import sys
+import types
 import weakref
 
 import ml_dtypes
@@ -231,3 +233,32 @@ def test_self_overlap_of_large_arrays():
     assert not may_overlap_itself((100000, 100000), (-1, 100000))
     assert may_overlap_itself((100000, 100000), (0, 1))
     assert may_overlap_itself((100000, 3), (1, 1))
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_pytorchs_8_bit_floats_are_read_as_bytes(name, monkeypatch):
+    """Its releases export them under their own codes, as raw bytes, or refuse."""
+    torch = types.ModuleType("torch")
+    torch.uint8 = object()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    bits = np.arange(256, dtype=np.uint8).reshape(16, 16).T
+    exporter = Exporter(bits, 1)
+
+    class Tensor:
+        dtype = f"torch.{name}"
+
+        def view(self, dtype):
+            assert dtype is torch.uint8
+            return exporter
+
+        def __dlpack__(self, **_):
+            raise BufferError("no such type in DLPack")
+
+        __dlpack_device__ = None
+
+    tensor = Tensor()
+    got = borrow(tensor)
+    assert got.dtype.numpy == np.dtype(getattr(ml_dtypes, name))
+    assert (got.shape, got.strides, got.address) == ((16, 16), (1, 16), bits.ctypes.data)
+    assert got.owner[1] is tensor
+    np.testing.assert_array_equal(got.host.view(np.uint8), bits)
