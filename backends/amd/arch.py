@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 WAVE = 64
+DIRECT = 16  # bytes a lane of the widest load straight to LDS, where the target has it
 
 
 @dataclass(frozen=True)

@@ -112,24 +112,27 @@ def least_conflicts(layout: SharedLayout, reads: Iterable[Read], chunk: int) -> 
 _solved: dict[object, SharedLayout] = {}
 
 
-def solve(row_bytes: int, element_bytes: int, rows: int, reads: Sequence[Read], chunk: int = 16) -> SharedLayout:
+def solve(
+    row_bytes: int, element_bytes: int, rows: int, reads: Sequence[Read], chunk: int = 16, fixed: int = 0
+) -> SharedLayout:
     """A swizzle with the fewest conflicts over all accesses, as simple as the search finds it.
 
-    `chunk` is the smallest unit that must stay together: the widest access, or the direct load's width.
+    `chunk` is the smallest unit that must stay together: the widest access, or the direct load's width. Bits of
+    the row number in `fixed` move nothing.
     """
     bits = min(max(rows - 1, 1).bit_length(), 6)
     accesses = tuple((r.access, r.rows.tobytes(), r.cols.tobytes(), r.weight) for r in reads)
-    key = row_bytes, element_bytes, bits, chunk, accesses
+    key = row_bytes, element_bytes, bits, chunk, fixed, accesses
     if key not in _solved:
-        _solved[key] = _search(row_bytes, element_bytes, bits, reads, chunk)
+        choices = [range(1) if fixed >> bit & 1 else _masks(row_bytes, bit, chunk) for bit in range(bits)]
+        _solved[key] = _search(SharedLayout(row_bytes, element_bytes), choices, reads, chunk)
     return _solved[key]
 
 
-def _search(row_bytes: int, element_bytes: int, bits: int, reads: Sequence[Read], chunk: int) -> SharedLayout:
+def _search(plain: SharedLayout, choices: Sequence[range], reads: Sequence[Read], chunk: int) -> SharedLayout:
     """Coordinate descent over the masks of the row bits, which is exhaustive where one or two masks suffice."""
-    plain = SharedLayout(row_bytes, element_bytes)
     least = least_conflicts(plain, reads, chunk)
-    choices = [_masks(row_bytes, bit, chunk) for bit in range(bits)]
+    row_bytes, element_bytes, bits = plain.row_bytes, plain.element_bytes, len(choices)
     search = _Search(row_bytes, element_bytes, reads, choices)
     best, best_cost = (0,) * bits, search.costs([(0,) * bits])[0]
     for start in _starts(choices):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from warpwave.tiles.dtypes import DType
-from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.errors import Loc, UnsupportedError
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.layout import Coord, Layout
 from warpwave.tiles.simt.writer import Writer, ctype
@@ -67,6 +67,7 @@ class Lowering(ABC):
         self.shared_bytes = 0
         self.peak_shared_bytes = 0
         self.shared: dict[Value, SharedTile] = {}
+        self.moves: list[Move] = []
         self._lane_addresses: dict[tuple[str, int], str] = {}
         self.unseen_writes: set[str] = set()
         self.unfinished_reads = False
@@ -260,6 +261,8 @@ class Lowering(ABC):
 class SharedTile:
     """A tile in shared memory: where, row pitch in bytes, and xor masks per row bit.
 
+    With `block`, rows are the tile's columns and the other way round; lanes write blocks of this many elements.
+
     With `panels`, columns lie in panels of `pitch` bytes, one after the other, `panels` bytes apart.
 
     `base` is the byte offset of the tile, or of the ring that it is a stage of; `shift` is a C expression of
@@ -273,6 +276,7 @@ class SharedTile:
     shape: tuple[int, ...]
     shift: str = "0"
     panels: int = 0
+    block: Coord | None = None
 
     @property
     def region(self) -> str:
@@ -290,6 +294,8 @@ class SharedTile:
 
     def within(self, row: str, col: str) -> str:
         """C expression of an element's byte offset in the tile."""
+        if self.block:
+            row, col = col, row
         linear = f"({row} * {self.pitch} + {col} * {self.dtype.nbytes})"
         if self.panels:
             columns = self.pitch // self.dtype.nbytes
@@ -297,6 +303,17 @@ class SharedTile:
             linear = f"(({col} / {columns}) * {self.panels} + {row} * {self.pitch} + {inner})"
         terms = [f"(({row} >> {bit} & 1) * {mask})" for bit, mask in enumerate(self.masks) if mask]
         return f"({linear} ^ ({' ^ '.join(terms)}))" if terms else linear
+
+
+@dataclass(frozen=True)
+class Move:
+    """A register tile's way into or out of shared memory, `run` elements at a time; `kind` is read or write."""
+
+    kind: str
+    shared: SharedTile
+    layout: Layout
+    run: int
+    loc: Loc | None
 
 
 def both(*conditions: str) -> str:

@@ -243,6 +243,37 @@ def blocked_layout(shape: Sequence[int], lanes: int, waves: int, vector: int) ->
     return Layout(tuple(parts), real_digits(digits), items, vector)
 
 
+def transposing_layout(shape: Coord, nbytes: int, block: Coord, lanes: int, waves: int) -> Layout:
+    """A block of `block` elements for each lane, whose columns are to become rows.
+
+    Rows of blocks are read as vectors, and their columns can be written as vectors. Few lanes are below each
+    other, so that the others read long pieces of rows; they write pieces that lie side by side.
+    """
+    down = (16 if nbytes > 1 else 32) // (block[0] * nbytes)
+    rows, cols = shape[0] // block[0], shape[1] // block[1]
+    low = min(down, floor_power_of_two(rows))
+    across = min(lanes // low, ceil_power_of_two(cols))
+    high = min(lanes // (low * across), ceil_power_of_two(-(-rows // low)))
+    parts = [(block[0] << b, 0) for b in range(low.bit_length() - 1)]
+    parts += [(0, block[1] << b) for b in range(across.bit_length() - 1)]
+    parts += [(block[0] * low << b, 0) for b in range(high.bit_length() - 1)]
+    parts += [(0, 0)] * (lanes.bit_length() - 1 - len(parts))
+    waves_across = min(waves, ceil_power_of_two(-(-cols // across)))
+    waves_down = min(waves // waves_across, ceil_power_of_two(-(-rows // (low * high))))
+    digits = (
+        (waves_across, (0, block[1] * across)),
+        (waves_down, (block[0] * low * high, 0)),
+        (waves // (waves_down * waves_across), (0, 0)),
+    )
+    starts = (
+        range(0, shape[0], block[0] * low * high * waves_down),
+        range(0, shape[1], block[1] * across * waves_across),
+    )
+    block_items = [(i, j) for i in range(block[0]) for j in range(block[1])]
+    items = tuple((r + i, c + j) for r in starts[0] for c in starts[1] for i, j in block_items)
+    return Layout(tuple(parts), real_digits(digits), items, block[1])
+
+
 def ceil_power_of_two(x: int) -> int:
     """The smallest power of two that is at least x."""
     return 1 << (x - 1).bit_length()

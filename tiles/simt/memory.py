@@ -153,7 +153,24 @@ def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, 
     with lw.body.each(len(layout.items) // run):
         condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
         lw.body.line(f"const vec<{kind}, {run}> x = load_vector_if<{kind}, {run}>({condition}, {pointer}, {fill});")
+        set_run(lw, name, layout, tile.dtype, run)
+
+
+def set_run(lw: Lowering, name: str, layout: Layout, dtype: DType, run: int) -> None:
+    """Run i of a tile is the vector `x`; a whole hardware vector is not taken apart."""
+    if run == vector_width(dtype, layout):
+        lw.body.line(f"{name}.v[i] = x;")
+    else:
         lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
+
+
+def declare_run(lw: Lowering, name: str, layout: Layout, dtype: DType, run: int) -> None:
+    """Declare the vector `x`, run i of a tile."""
+    if run == vector_width(dtype, layout):
+        lw.body.line(f"const auto x = {name}.v[i];")
+    else:
+        lw.body.line(f"vec<{ctype(dtype)}, {run}> x;")
+        lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
 
 
 def lower_store(lw: Lowering, op: Op) -> None:
@@ -175,8 +192,7 @@ def lower_store(lw: Lowering, op: Op) -> None:
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
             condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
-            lw.body.line(f"vec<{ctype(tile.dtype)}, {run}> x;")
-            lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
+            declare_run(lw, name, layout, tile.dtype, run)
             lw.body.line(f"if ({both(primary, condition)}) store_vector({pointer}, x);")
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(len(layout.items)):

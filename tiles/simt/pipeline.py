@@ -104,20 +104,21 @@ class Loop:
 
     def coordinates_at(self, iteration: str) -> None:
         """Define the loop counter of an iteration, and what the loads' coordinates need of it."""
-        self._count(iteration)
+        self.count(iteration)
         for op in feeding(self.body, [load.op for load in self.ring]):
             self.lw.lower_op(op)
 
     def iteration(self, counter: str, stage: str) -> None:
         """This iteration's computation, on its stage."""
         lw = self.lw
-        self._count(counter)
+        self.count(counter)
         for load in self.ring:
             lw.shared[load.op.result] = load.at(stage)
         lower_block(lw, self.rest())
         assign_all(lw, self.names, self.op.results, self.body.terminator.operands)
 
-    def _count(self, iteration: str) -> None:
+    def count(self, iteration: str) -> None:
+        """Define the loop counter of an iteration."""
         start, _, step = self.bounds
         name = self.lw.define(self.body.args[0], self.body.args[0].name)
         self.lw.body.line(f"const int {name} = {start} + ({iteration}) * {step};")

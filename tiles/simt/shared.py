@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpwave.tiles.ir import Op, Value
-from warpwave.tiles.simt.context import Lowering, SharedTile, declare_place
+from warpwave.tiles.simt.context import Lowering, Move, SharedTile, declare_place
 from warpwave.tiles.simt.convert import inside
-from warpwave.tiles.simt.layout import Layout, blocked_layout
-from warpwave.tiles.simt.memory import emit_load, open_window, run_length
+from warpwave.tiles.simt.layout import Coord, Layout, blocked_layout, transposing_layout
+from warpwave.tiles.simt.memory import declare_run, emit_load, open_window, run_length, set_run
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TileType
 
@@ -18,12 +18,20 @@ def wide_layout(lw: Lowering, tile: TileType) -> Layout:
     return blocked_layout(tile.shape, lw.machine.lanes, lw.waves, max(1, 16 // tile.dtype.nbytes))
 
 
+def staging_layout(lw: Lowering, shared: SharedTile, tile: TileType) -> Layout:
+    """The layout in which a tile waits in registers on its way to shared memory."""
+    if shared.block is None:
+        return wide_layout(lw, tile)
+    shape = tile.shape[0], tile.shape[1]
+    return transposing_layout(shape, tile.dtype.nbytes, shared.block, lw.machine.lanes, lw.waves)
+
+
 def load_shared(lw: Lowering, op: Op) -> None:
     """Global to shared memory through registers."""
     tensor, fill, *coords = op.operands
     tile: TileType = op.attrs["type"]
     shared = lw.place_shared(op.result)
-    layout = wide_layout(lw, tile)
+    layout = staging_layout(lw, shared, tile)
     window = open_window(lw, tensor, coords, tile, op)
     staged = lw.fresh("staged")
     lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
@@ -37,7 +45,10 @@ def write_shared(
     """A register tile into a shared tile of its shape; `ordered` if the caller has placed the barriers."""
     if not ordered:
         lw.before_shared_write(shared.region)
+    if shared.block:
+        return _write_columns(lw, shared, name, layout, tile, shared.block)
     run = _shared_run(shared, layout, tile)
+    lw.moves.append(Move("write", shared, layout, run, lw.body.loc))
     conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape, f"i * {run}")) if c != "true"]
     kind = ctype(tile.dtype)
     with lw.body.each(len(layout.items) // run):
@@ -45,9 +56,20 @@ def write_shared(
         if run == 1:
             text = f"*({kind} *)({lw.machine.memory} + {place}) = {name}.get(i);"
         else:
-            lw.body.line(f"vec<{kind}, {run}> x;")
-            lw.body.line(f"EACH(e, {run}) x[e] = {name}.get(i * {run} + e);")
+            declare_run(lw, name, layout, tile.dtype, run)
             text = f"*(vec<{kind}, {run}> *)({lw.machine.memory} + {place}) = x;"
+        lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
+    return None
+
+
+def _write_columns(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType, block: Coord) -> None:
+    """Each column of a lane's blocks is a vector in shared memory."""
+    kind, size = ctype(tile.dtype), block[0] * block[1]
+    with lw.body.each(len(layout.items) // size), lw.body.each(block[1], "j"):
+        conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape, f"i * {size}")) if c != "true"]
+        place = _address(lw, shared, layout, f"i * {size} + j")
+        lw.body.line(f"const auto x = column<{kind}, {block[0]}>({name}, i * {size} + j, {block[1]});")
+        text = f"*(vec<{kind}, {block[0]}> *)({lw.machine.memory} + {place}) = x;"
         lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
 
 
@@ -68,6 +90,7 @@ def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, til
     """A shared tile into a declared register tile."""
     lw.before_shared_read(shared.region)
     run = _shared_run(shared, layout, tile)
+    lw.moves.append(Move("read", shared, layout, run, lw.body.loc))
     kind = ctype(tile.dtype)
     condition = inside(lw, layout, tile.shape, f"i * {run}")
     with lw.body.each(len(layout.items) // run):
@@ -79,7 +102,7 @@ def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, til
             lw.body.line(f"{name}.set(i, *(const {kind} *)({lw.machine.memory} + {place}));")
         else:
             lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)({lw.machine.memory} + {place});")
-            lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
+            set_run(lw, name, layout, tile.dtype, run)
 
 
 def read_to_registers(lw: Lowering, value: Value) -> Value:

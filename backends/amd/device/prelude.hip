@@ -44,6 +44,34 @@ template <class T, int N, int W = 1> struct tile {
   }
 };
 
+// Items first, first + step, ... of a tile. Bytes are picked from whole registers.
+template <class T, int N, class Tile> DEVICE vec<T, N> column(const Tile &x, int first, int step) {
+  if constexpr (sizeof(T) == 1 && N == 4 && Tile::width % 4 == 0) {
+    u32 word[N];
+    EACH(i, N) {
+      const int item = first + i * step, whole = item - item % 4;
+      word[i] = bits<vec<u32, Tile::width / 4>>(x.v[whole / Tile::width])[whole % Tile::width / 4];
+    }
+    const u32 picked = first % 4 | (first % 4 + 4) << 8;  // byte first % 4 of the second word, then of the first
+    const u32 low = __builtin_amdgcn_perm(word[1], word[0], picked), high = __builtin_amdgcn_perm(word[3], word[2], picked);
+    return bits<vec<T, N>>(__builtin_amdgcn_perm(high, low, 0x05040100));
+  } else {
+    vec<T, N> y;
+    EACH(i, N) y[i] = x.get(first + i * step);
+    return y;
+  }
+}
+
+// N elements of a vector from `start` on, whole registers where they are.
+template <class T, int N, class V> DEVICE vec<T, N> part(V x, int start) {
+  if constexpr (N == 1) return x[start];
+  else if constexpr (sizeof(T) == 4 || sizeof(T) * N % 4) {
+    vec<T, N> y;
+    EACH(i, N) y[i] = x[start + i];
+    return y;
+  } else return bits<vec<T, N>>(part<u32, (int)sizeof(T) * N / 4>(bits<vec<u32, (int)sizeof(V) / 4>>(x), start * (int)sizeof(T) / 4));
+}
+
 // -- lanes ---------------------------------------------------------------------------------------------
 
 DEVICE int lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
@@ -507,12 +535,13 @@ DEVICE int only_here(int x) {
 
 DEVICE u32 lds_address(const u8 *p) { return (u32)(u64)(const __attribute__((address_space(3))) u8 *)p; }
 
-// ds_read_b64_tr_b16: of each 16 lanes, lane l reads four columns of row l / 4 and gets column l of four rows.
+// ds_read_b64_tr_b16 and _b8: of each 16 lanes, lane l receives column l of the rows that all of them bring.
 // The result is there after the next wait for LDS that names it.
-DEVICE vec<short, 4> read_transposed(u32 address, int offset) {
+template <int Bits> DEVICE vec<short, 4> read_transposed(u32 address, int offset) {
   vec<short, 4> x;
 #if defined(__gfx950__)
-  asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2" : "=v"(x) : "v"(address), "i"(offset) : "memory");
+  if constexpr (Bits == 16) asm volatile("ds_read_b64_tr_b16 %0, %1 offset:%2" : "=v"(x) : "v"(address), "i"(offset) : "memory");
+  else asm volatile("ds_read_b64_tr_b8 %0, %1 offset:%2" : "=v"(x) : "v"(address), "i"(offset) : "memory");
 #endif
   return x;
 }

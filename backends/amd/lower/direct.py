@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwave.backends.amd.arch import WAVE
+from warpwave.backends.amd.arch import DIRECT, WAVE
 from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
 from warpwave.tiles.ir import Value
@@ -18,7 +18,6 @@ from warpwave.tiles.simt.memory import Window, emit_load, open_window
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import wide_layout, write_shared
 
-DIRECT = 16  # bytes a lane of the widest direct load
 SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
 ROUND = WAVE * DIRECT  # bytes of one instruction
 MAX_SHARED_M0 = 4  # instructions whose offsets fit the 12 bits of the instruction
@@ -216,5 +215,6 @@ class DirectLoop(AmdLoop):
 
 def _is_zero_fill(lw: Lowering, fill: Value) -> str:
     """Direct loads put zeros where they read outside."""
-    name = lw.name(fill)
-    return "true" if name in ("0", "0L", "0x0.0p+0f") or name.endswith(("(0x0.0p+0f)", ")0")) else "false"
+    made_by = lw.definitions.get(fill)
+    zero = made_by is not None and made_by.name == "constant" and str(float(made_by.attrs["value"])) == "0.0"
+    return str(zero).lower()

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
-from warpwave.backends.amd.arch import Target
+from warpwave.backends.amd.arch import DIRECT, Target
 from warpwave.backends.amd.assign import assign_layouts
+from warpwave.backends.amd.gate import check_shared
 from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
-from warpwave.backends.amd.lower.direct import DIRECT
 from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
-from warpwave.tiles.errors import ResourceError
 from warpwave.tiles.ir import Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
 from warpwave.tiles.simt.ops import COMMON
@@ -73,6 +72,15 @@ class Lowered:
 
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
     """The whole kernel as HIP C++ for one target."""
+    lw = emit(kernel, target, options)
+    shared_bytes = lw.peak_shared_bytes + lw.scratch_bytes
+    check_shared(lw, shared_bytes)
+    text, located = (_text(lw, shared_bytes, body) for body in (lw.body.text(), lw.body.located_text()))
+    return Lowered(text, located, lw.plan, shared_bytes, tuple(lw.checks), tuple(lw.prints))
+
+
+def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLowering:
+    """The body of the kernel, with every tile's layout and place; whether it fits is not looked at."""
     kernel = clone(kernel)
     if not options.get("stages") and DIRECT in target.direct_to_lds_widths:
         split_depth(kernel, target)
@@ -85,21 +93,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     for op in kernel.body.ops:
         if op.name != "check" or op not in before_grid:  # launch conditions are the host's
             lower_op(lw, op)
-    shared_bytes = lw.peak_shared_bytes + lw.scratch_bytes
-    if shared_bytes > target.lds_bytes:
-        raise _too_much_shared(lw, shared_bytes)
-    text, located = (_text(lw, shared_bytes, body) for body in (lw.body.text(), lw.body.located_text()))
-    return Lowered(text, located, plan, shared_bytes, tuple(lw.checks), tuple(lw.prints))
-
-
-def _too_much_shared(lw: AmdLowering, total: int) -> ResourceError:
-    users = [f"  {v.name or v.type}: {t.pitch * t.shape[0]} bytes ({v.type})" for v, t in lw.shared.items()]
-    users.append(f"  scratch for conversions and reductions: {lw.scratch_bytes} bytes")
-    return ResourceError(
-        f"{total} bytes of shared memory, {lw.target.name} has {lw.target.lds_bytes}:\n" + "\n".join(users),
-        loc=lw.kernel.loc,
-        hint="use smaller tiles",
-    )
+    return lw
 
 
 def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:

@@ -6,8 +6,9 @@ this one is computed (`direct`). Elsewhere the next tiles wait in registers (`st
 
 from __future__ import annotations
 
+from warpwave.backends.amd.arch import DIRECT
 from warpwave.backends.amd.lower.context import AmdLowering
-from warpwave.backends.amd.lower.direct import DIRECT, DirectLoop
+from warpwave.backends.amd.lower.direct import DirectLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import reserve, staged_loads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpwave.backends.amd.lower.stages import AmdLoop
 from warpwave.tiles.simt.memory import emit_load, open_window
-from warpwave.tiles.simt.shared import wide_layout, write_shared
+from warpwave.tiles.simt.shared import staging_layout, write_shared
 
 
 class StagedLoop(AmdLoop):
@@ -13,7 +13,7 @@ class StagedLoop(AmdLoop):
     def emit(self) -> None:
         """The next iteration's tiles wait in registers while this one is computed."""
         lw = self.lw
-        layouts = [wide_layout(lw, load.tile) for load in self.ring]
+        layouts = [staging_layout(lw, load.shared, load.tile) for load in self.ring]
         staged = [lw.fresh("staged") for _ in self.ring]
         for load, layout, name in zip(self.ring, layouts, staged, strict=True):
             lw.body.line(f"{lw.tile_type(load.tile.dtype, layout)} {name};")

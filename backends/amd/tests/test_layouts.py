@@ -82,7 +82,7 @@ def test_accumulators_and_operands_cover_their_tiles_once(size, waves, over):
         layout = accumulator_layout((rows, cols), waves, over, size)
         assert_covers(layout, (rows, cols))
         for depth in (1, 16, 40):
-            assert_covers(operand_layout((rows, depth), layout, mfma), (rows, depth))
+            assert_covers(operand_layout((rows, depth), layout, mfma, 2), (rows, depth))
 
 
 @pytest.mark.parametrize("size", [16, 32])
