@@ -23,7 +23,8 @@ def accumulator_layout(shape: tuple[int, int], warps: int, over: tuple[int, int]
     rows, cols = round_up(blocks_m, wm) // wm, round_up(blocks_n, wn) // wn
     if warpgroups:
         assert wm % 4 == 0, f"{wm} warps along the rows are no warpgroups"
-        step, digits = WARPGROUP_ROWS, ((4, (ROWS, 0)), (wm // 4, (rows * WARPGROUP_ROWS, 0)))
+        step = WARPGROUP_ROWS
+        digits: tuple[tuple[int, Coord], ...] = ((4, (ROWS, 0)), (wm // 4, (rows * WARPGROUP_ROWS, 0)))
     else:
         step, digits = ROWS, ((wm, (rows * ROWS, 0)),)
     waves = (*digits, (wn, (0, cols * COLS)), (warps // (wm * wn), (0, 0)))

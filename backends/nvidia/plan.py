@@ -1,4 +1,4 @@
-"""The choices made for one kernel and target, as data: warps, how they split tiles, which instructions, the pipeline."""
+"""The choices made for one kernel and target, as data: warps, how they split tiles, instructions, the schedule."""
 
 from __future__ import annotations
 
@@ -34,14 +34,18 @@ class Product:
 class Plan:
     """All choices, with a reason for each (`explain`).
 
-    `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory.
+    `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory;
+    `idle`: that warpgroup exists, but has nothing to do.
+    `persistent`: as many blocks as fit at once, each of which computes several of the kernel's.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
 
     warps: int
     stages: int
     producer: bool = False
+    idle: bool = False
     windowed: bool = False
+    persistent: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
@@ -53,7 +57,7 @@ class Plan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return WARP * (self.warps + 4 * self.producer)
+        return WARP * (self.warps + 4 * (self.producer or self.idle))
 
 
 def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Plan:
@@ -76,6 +80,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         rows, cols = op.result.tile.shape
         plan.reasons.append(f"{op.loc}: {engine}, warps {over[0]} x {over[1]} over {rows} x {cols}")
     plan.windowed = is_tile_grid(kernel, shared)
+    plan.persistent = plan.windowed and grouped
     if plan.windowed:
         plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
     return plan

@@ -34,11 +34,11 @@ def ctype(dtype: DType) -> str:
 class Writer:
     """Indented lines. `loc` is the user's line that the next ones are made from."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 1) -> None:
         self.lines: list[str] = []
         self.locs: list[Loc | None] = []
         self.loc: Loc | None = None
-        self.depth = 1
+        self.depth = depth
 
     def line(self, text: str = "") -> None:
         """Append one line."""
@@ -72,7 +72,7 @@ class Writer:
                 file = loc.file.replace("\\", "\\\\").replace('"', '\\"')
                 parts.append(f'#line {loc.line} "{file}"')
             parts.append(line)
-        return "\n".join(parts)
+        return "\n".join([*parts, '#line 1 "generated"'])  # what follows is not the user's
 
 
 def literal(value: bool | int | float, dtype: DType) -> str:
@@ -88,7 +88,7 @@ def literal(value: bool | int | float, dtype: DType) -> str:
 def _float_literal(value: float, dtype: DType) -> str:
     """A value of the format; fp8 has no arithmetic in C and is written as its code."""
     if dtype.is_fp8:
-        return f"({ctype(dtype)}){np.asarray(value).astype(dtype.numpy).view(np.uint8)}"
+        return f"bits<{ctype(dtype)}>((u8){np.asarray(value).astype(dtype.numpy).view(np.uint8)})"
     if value != value:
         text = "F32_NAN"
     elif value in (float("inf"), float("-inf")):

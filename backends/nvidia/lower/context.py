@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.lower.place import place_shared
@@ -12,6 +13,9 @@ from warpwave.backends.nvidia.plan import Plan
 from warpwave.tiles.ir import Block, Kernel, Op, Value, walk
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
+
+if TYPE_CHECKING:
+    from warpwave.backends.nvidia.lower.rings import Ring
 
 COMPUTE_BARRIER = 1  # the named barrier of the computing warps; 0 is __syncthreads's
 
@@ -22,10 +26,19 @@ class NvidiaLowering(Lowering):
     def __init__(
         self, kernel: Kernel, target: Target, plan: Plan, layouts: dict[Value, Layout], definitions: dict[Value, Op]
     ) -> None:
-        super().__init__(kernel, Machine(target.full_name, WARP, "warp_id", "smem"), plan.warps, layouts, definitions)
         self.target = target
         self.plan = plan
+        self._start = (kernel, Machine(target.full_name, WARP, "warp_id", "smem"), plan.warps, layouts, definitions)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again, with nothing emitted."""
+        names = {v: n for v, n in getattr(self, "names", {}).items() if v in self._start[0].params}
+        super().__init__(*self._start)
+        kernel = self.kernel
+        self.names.update(names)
         self.maps: list[TensorMap] = []
+        self.rings: dict[Op, Ring] = {}
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
         self.groups = 0  # wgmma groups committed so far
         self.uses = Counter(v for op in walk(kernel.body) for v in op.operands)
@@ -59,13 +72,19 @@ class NvidiaLowering(Lowering):
         newer = self.groups - self.pending[name]
         self.body.line(f"ptx::wgmma_wait<{newer}>();")
         last = self.pending[name]
-        self.pending = {n: g for n, g in self.pending.items() if g > last}
+        self._complete([n for n, group in self.pending.items() if group <= last])
 
     def drain(self) -> None:
         """Wait for all products."""
         if self.pending:
             self.body.line("ptx::wgmma_wait<0>();")
-            self.pending.clear()
+            self._complete(list(self.pending))
+
+    def _complete(self, names: Sequence[str]) -> None:
+        """These variables may be read: but not before here."""
+        for name in names:
+            del self.pending[name]
+            self.body.line(f"pin({name});")
 
     def enter_region(self) -> None:
         """At the borders of loops and branches nothing is in flight."""
@@ -77,7 +96,7 @@ class NvidiaLowering(Lowering):
         self.drain()
         if self.plan.uses_wgmma:  # what this thread wrote is to be seen by the asynchronous readers, too
             self.body.line("ptx::fence_async_shared();")
-        if self.plan.producer:
+        if self.plan.producer or self.plan.idle:
             self.body.line(f"ptx::named_barrier_sync({COMPUTE_BARRIER}, {self.threads});")
         else:
             self.body.line("workgroup_barrier();")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.assign import assign_layouts
@@ -10,13 +12,18 @@ from warpwave.backends.nvidia.lower import text
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
 from warpwave.backends.nvidia.lower.mma import lower_mma
+from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, produce
+from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
-from warpwave.backends.nvidia.plan import make_plan
-from warpwave.tiles.errors import ResourceError
-from warpwave.tiles.ir import Kernel, Op, clone
+from warpwave.backends.nvidia.plan import Plan, make_plan
+from warpwave.tiles.errors import ResourceError, UnsupportedError
+from warpwave.tiles.ir import Block, Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
 from warpwave.tiles.simt.ops import COMMON
+from warpwave.tiles.simt.writer import Writer
+
+PRODUCER_REGISTERS = 24  # what one thread that issues copies needs; the computing warps get the rest
 
 ENGINES = {"wgmma": lower_wgmma, "mma": lower_mma, "fma": lower_fma}
 
@@ -66,34 +73,133 @@ def lower_op(lw: NvidiaLowering, op: Op) -> None:
 
 
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
-    """The whole kernel as CUDA C++ for one target."""
-    kernel = clone(kernel)
-    plan = make_plan(kernel, target, options)
-    lw = NvidiaLowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))
-    for name, value in zip(kernel.param_names, kernel.params, strict=True):
+    """The whole kernel as CUDA C++ for one target.
+
+    Where a producer warp can feed the pipelines there are two texts, one with it and one for tensors that the bulk
+    copy engine does not take; the runtime says which by the masks.
+    """
+    plain = _lowering(kernel, target, make_plan(kernel, target, options))
+    schedule = options.get("schedule", "auto")
+    bulk = "tma" in target.has and plain.plan.uses_wgmma and schedule != "multistage" and can_produce(plain)
+    if schedule == "producer" and not bulk:
+        raise UnsupportedError(
+            f"no producer warp can feed this kernel on {target.full_name}",
+            loc=kernel.loc,
+            hint="its pipelines must load matrices along the tensors' last axis, at coordinates that need no tiles",
+        )
+    if not bulk:
+        _fit(plain, _emit)
+        return _lowered(plain, None)
+    plain = _lowering(kernel, target, replace(plain.plan, idle=True, reasons=list(plain.plan.reasons)))
+    special = _lowering(kernel, target, replace(plain.plan, producer=True, idle=False))
+    _fit(plain, _emit)
+    _fit(special, _emit_specialised)
+    return _lowered(plain, special)
+
+
+def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
+    """A lowering of a copy of the kernel; the plan is about the original's ops, in the same order."""
+    copy = clone(kernel)
+    products = dict(zip((op for op in walk(copy.body) if op.name == "mma"), plan.products.values(), strict=True))
+    plan = replace(plan, products=products)
+    lw = NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
+    for name, value in zip(copy.param_names, copy.params, strict=True):
         lw.names[value] = name + "_"
-    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
-    before_grid = kernel.body.ops[: kernel.body.ops.index(grid)] if grid else []
-    for op in kernel.body.ops:
-        if op.name != "check" or op not in before_grid:  # launch conditions are the host's
-            lower_op(lw, op)
-    lw.drain()
-    shared_bytes = lw.peak_shared_bytes + lw.scratch_bytes
-    if shared_bytes > target.shared_per_block:
-        raise _too_much_shared(lw, shared_bytes)
-    source, located = (text.kernel_text(lw, body) for body in (lw.body.text(), lw.body.located_text()))
+    return lw
+
+
+def _fit(lw: NvidiaLowering, emit: Callable[[NvidiaLowering, int], None]) -> None:
+    """Emit with as many stages as fit in shared memory."""
+    for stages in range(lw.plan.stages, 0, -1):
+        lw.restart()
+        emit(lw, stages)
+        lw.drain()
+        total = lw.peak_shared_bytes + lw.scratch_bytes
+        if total <= lw.target.shared_per_block:
+            lw.plan.reasons.append(f"{stages} stages, {total} bytes of shared memory")
+            return
+    raise _too_much_shared(lw, total)
+
+
+def _split_at_grid(lw: NvidiaLowering) -> tuple[list[Op], list[Op]]:
+    """Ops before the grid, without launch conditions, which are the host's; and the rest."""
+    ops = lw.kernel.body.ops
+    place = next((i for i, op in enumerate(ops) if op.name == "grid"), 0)
+    return [op for op in ops[:place] if op.name != "check"], ops[place:]
+
+
+def _emit(lw: NvidiaLowering, stages: int) -> None:
+    """All warps do everything."""
+    lw.plan.stages = stages
+    before, rest = _split_at_grid(lw)
+    for op in before:
+        lw.lower_op(op)
+    if lw.plan.idle:
+        lw.body.line(f"if (warp_id >= {lw.waves}) return;")
+    with _blocks(lw):
+        for op in rest:
+            lw.lower_op(op)
+
+
+def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
+    """A producer's branch and the computing warps'."""
+    lw.rings = make_rings(lw, stages)
+    init_rings(lw)
+    before, rest = _split_at_grid(lw)
+    for op in before:
+        lw.lower_op(op)
+    keep = lw.prologue
+    with lw.body.block(f"if (warp_id >= {lw.waves})"):
+        lw.body.line(f"ptx::fewer_registers<{PRODUCER_REGISTERS}>();" if lw.waves >= 8 else "")
+        with lw.body.block(f"if (warp_id == {lw.waves} && lane == 0)"):
+            declare_places(lw)
+            with _blocks(lw):
+                produce(lw, Block([], rest))
+    with lw.body.block("else"):
+        registers = min(240, (lw.target.registers_per_sm // 32 - PRODUCER_REGISTERS * 4) // lw.waves // 8 * 8)
+        lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
+        place = len(lw.body.lines)
+        lw.prologue = Writer(lw.body.depth)
+        declare_places(lw)
+        with _blocks(lw):
+            for op in rest:
+                lw.lower_op(op)
+        lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
+        lw.body.locs[place:place] = lw.prologue.locs
+        lw.prologue = keep
+
+
+@contextmanager
+def _blocks(lw: NvidiaLowering) -> Iterator[None]:
+    """Once, or for each block that falls to this one of a persistent grid."""
+    if not lw.plan.persistent:
+        lw.body.line("const int block_id = blockIdx.x;")
+        yield
+        return
+    lw.body.line("const int blocks = grid.sizes[0] * grid.sizes[1] * grid.sizes[2] * grid.sizes[3];")
+    with lw.body.block("for (int block_id = blockIdx.x; block_id < blocks; block_id += gridDim.x)"):
+        yield
+        lw.enter_region()
+        if not lw.plan.producer:
+            lw.barrier()
+
+
+def _lowered(plain: NvidiaLowering, special: NvidiaLowering | None) -> Lowered:
+    lowerings = [plain] if special is None else [special, plain]
+    first = lowerings[0]
+    source, located = (text.kernel_text(lowerings, located=located) for located in (False, True))
     return Lowered(
         source,
         located,
-        kernel.name,
-        plan.threads,
-        shared_bytes,
+        first.kernel.name,
+        first.plan.threads,
+        max(lw.peak_shared_bytes + lw.scratch_bytes for lw in lowerings),
         1,
-        False,
-        tuple(lw.maps),
-        tuple(plan.reasons),
-        tuple(lw.checks),
-        tuple(lw.prints),
+        first.plan.persistent,
+        tuple(first.maps),
+        tuple(first.plan.reasons),
+        tuple(first.checks),
+        tuple(first.prints),
     )
 
 

@@ -23,7 +23,7 @@ def choose_stages(lw: NvidiaLowering, op: Op, loads: list[Op]) -> int:
     wanted: int = op.attrs["stages"] or lw.plan.stages
     one = sum(load.attrs["type"].nbytes for load in loads)
     reserve_bytes = 2048 + lw.scratch_bytes  # alignment, barriers
-    fits = (lw.target.shared_per_block - lw.shared_bytes - reserve_bytes) // max(one, 1)
+    fits: int = (lw.target.shared_per_block - lw.shared_bytes - reserve_bytes) // max(one, 1)
     return max(1, min(wanted, fits))
 
 
@@ -35,21 +35,23 @@ def lower_pipeline(lw: NvidiaLowering, op: Op) -> bool:
     if lw.plan.producer:
         from warpwave.backends.nvidia.lower.producer import consume
 
-        return consume(lw, op, loads)
+        consume(lw, op)
+        return True
     stages = choose_stages(lw, op, loads)
     ring = [reserve(lw, load, stages) for load in loads]
     lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {stages} stages by cp.async")
-    _Multistage(Loop(lw, op, ring, stages)).emit()
+    _Multistage(lw, Loop(lw, op, ring, stages)).emit()
     return True
 
 
 @dataclass(frozen=True)
 class _Multistage:
+    lw: NvidiaLowering
     loop: Loop
 
     def emit(self) -> None:
         """Copies of stages - 1 iterations are in flight; one barrier an iteration, two if there is one stage."""
-        loop, lw = self.loop, self.loop.lw
+        loop, lw = self.loop, self.lw
         ahead = max(loop.stages - 1, 1)
         loop.declare()
         lw.body.line("{")
@@ -68,9 +70,8 @@ class _Multistage:
             if loop.stages > 1:
                 lw.body.line(f"ptx::cp_async_wait<{ahead - 1}>();")
                 lw.barrier()
-                lw.body.line(
-                    f"if ({counter} + {ahead} < {loop.trips}) ahead({counter} + {ahead}, ({counter} + {ahead}) % {loop.stages});"
-                )
+                lw.body.line(f"const int next = {counter} + {ahead};")
+                lw.body.line(f"if (next < {loop.trips}) ahead(next, next % {loop.stages});")
                 lw.body.line("ptx::cp_async_commit();")
             else:
                 lw.barrier()
@@ -85,7 +86,7 @@ class _Multistage:
 
     def _copy(self, load: StagedLoad) -> None:
         """Start one tile's copies into `stage`; what cp.async cannot move goes through registers."""
-        lw, tile = self.loop.lw, load.tile
+        lw, tile = self.lw, load.tile
         tensor, fill, *coords = load.op.operands
         window = open_window(lw, tensor, coords, tile, load.op)
         target = load.at("stage")
@@ -104,7 +105,7 @@ class _Multistage:
 
     def _units(self, load: StagedLoad, window: Window) -> None:
         """16 bytes for each thread and turn: none straddles the edge of the tensor."""
-        lw, tile = self.loop.lw, load.tile
+        lw, tile = self.lw, load.tile
         rows, cols = (1, *tile.shape)[-2:]
         per_unit = UNIT // tile.dtype.nbytes
         across, threads = cols // per_unit, lw.threads
@@ -117,7 +118,8 @@ class _Multistage:
             offset = " + ".join(f"{p} * {window.stride(axis)}" for axis, p in enumerate(places))
             lw.body.line(f"const bool inside = {inside};")
             source = f"{window.tensor}.at(inside ? {window.element} + {offset} : 0)"
-            copy = f"ptx::cp_async<{UNIT}>(smem_at + {load.at('stage').address('row', 'col')}, {source}, inside ? {UNIT} : 0);"
+            target = f"smem_at + {load.at('stage').address('row', 'col')}"
+            copy = f"ptx::cp_async<{UNIT}>({target}, {source}, inside ? {UNIT} : 0);"
             lw.body.line(copy if total % threads == 0 else f"if (unit < {total}) {copy}")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
@@ -10,36 +13,58 @@ from warpwave.tiles.types import TensorType
 WINDOW = 8  # rows of blocks that are walked column by column
 
 
-def kernel_text(lw: NvidiaLowering, body: str) -> str:
-    """The whole source, with this body."""
-    kernel, plan = lw.kernel, lw.plan
+def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
+    """The whole source: one text, or one with a producer and one without; `located` with line directives."""
     lines = [
         '#include "warpwave.cuh"',
         "",
         "using namespace kittens;",
         "using namespace ww;",
         "",
-        *_variant(kernel),
+        *_variant(lowerings[0].kernel),
         "struct grid_sizes { int sizes[4]; };",
+    ]
+    special = lowerings[0] if len(lowerings) > 1 else None
+    if special:
+        lines += ["", f"#if (TMA & {_bulk_mask(special):#x}) == {_bulk_mask(special):#x}"]
+    for lw in lowerings:
+        if special and lw is not special:
+            lines += ["", "#else  // some tensor is not for the bulk copy engine: all warps copy"]
+        lines += _function(lw, lowerings[0].maps, located=located)
+    return "\n".join([*lines, *["#endif"] * (special is not None), ""])
+
+
+def _tensors(kernel: Kernel) -> list[str]:
+    return [n for n, v in zip(kernel.param_names, kernel.params, strict=True) if isinstance(v.type, TensorType)]
+
+
+def _bulk_mask(lw: NvidiaLowering) -> int:
+    """One bit for each tensor that the producer's copies read."""
+    tensors = [
+        n for n, v in zip(lw.kernel.param_names, lw.kernel.params, strict=True) if isinstance(v.type, TensorType)
+    ]
+    return sum(1 << tensors.index(name) for name in {m.param for m in lw.maps})
+
+
+def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -> list[str]:
+    return [
         lw.tables.text(),
         "",
-        f"KERNEL({plan.threads}, 1)",
-        f"void {kernel.name}({', '.join(_parameters(lw))}) {{",
+        f"KERNEL({lw.plan.threads}, 1)",
+        f"void {lw.kernel.name}({', '.join(_parameters(lw.kernel, len(maps)))}) {{",
         "  extern __shared__ __align__(1024) u8 smem[];",
         "  const u32 smem_at = ptx::shared_address(smem);",
         f"  u8 *const scratch = smem + {lw.peak_shared_bytes};",
-        "  const int thread = threadIdx.x, lane = thread & 31, warp_id = thread >> 5, block_id = blockIdx.x;",
+        "  const int thread = threadIdx.x, lane = thread & 31, warp_id = thread >> 5;",
         lw.prologue.text(),
-        body,
+        lw.body.located_text() if located else lw.body.text(),
         "}",
-        "",
     ]
-    return "\n".join(lines)
 
 
 def _variant(kernel: Kernel) -> list[str]:
     """One bit of WIDE and of TMA for each tensor: the host looks at strides and alignment."""
-    tensors = [n for n, v in zip(kernel.param_names, kernel.params, strict=True) if isinstance(v.type, TensorType)]
+    tensors = _tensors(kernel)
     lines = []
     for mask in ("WIDE", "TMA"):
         lines += [f"#ifndef {mask}", f"#define {mask} 0xffffffff", "#endif"]
@@ -48,16 +73,16 @@ def _variant(kernel: Kernel) -> list[str]:
     return lines
 
 
-def _parameters(lw: NvidiaLowering) -> list[str]:
+def _parameters(kernel: Kernel, maps: int) -> list[str]:
     """C parameters, in the order that `lowered` states."""
-    kernel, parameters = lw.kernel, []
+    parameters = []
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
         if isinstance(value.type, TensorType):
             kind = f"tensor<{ctype(value.type.dtype)}, {max(value.type.rank, 1)}>"
             parameters.append(f"const __grid_constant__ {kind} {name}_")
         else:
             parameters.append(f"const {ctype(value.type.dtype)} {name}_")
-    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(len(lw.maps))]
+    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(maps)]
     parameters += ["const __grid_constant__ grid_sizes grid", "int *status"]
     if any(op.name == "print" for op in walk(kernel.body)):
         parameters.append("u64 *prints")

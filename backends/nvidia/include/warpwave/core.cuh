@@ -63,6 +63,11 @@ template <class T> DEVICE T zero() {
   else return bits<T>((u64)0);
 }
 
+// The 32-bit items keep their values and their place in the program: before wgmma reads them, after it wrote them.
+template <class T, int N, int W> DEVICE void pin(tile<T, N, W> &t) {
+  EACH(i, N / W) EACH(j, W) asm volatile("" : "+r"(reinterpret_cast<u32 &>(t.v[i].e[j]))::"memory");
+}
+
 // A word of elements of `Bits` with only the first `count` kept; the others are zero.
 template <int Bits> DEVICE u32 keep_elements(u32 word, int count) {
   return count <= 0 ? 0 : count * Bits >= 32 ? word : word & ((1u << count * Bits) - 1);

@@ -1,0 +1,187 @@
+"""Rings of stages that a producer warp fills with the bulk copy engine: which pipelines can have one, and its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.pipeline import is_zero_fill
+from warpwave.backends.nvidia.lowered import TensorMap
+from warpwave.tiles.ir import OPS, Block, Op, Value, walk
+from warpwave.tiles.simt.context import SharedTile
+from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
+from warpwave.tiles.types import TileType
+
+BARRIER_BYTES = 16  # a full and an empty mbarrier
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The stages of one or more pipelines that load equal tiles. Loads that are used together share barriers."""
+
+    name: str
+    tiles: tuple[SharedTile, ...]
+    stage_bytes: tuple[int, ...]
+    groups: tuple[Group, ...]  # indices of loads
+    stages: int
+    barriers: int  # byte offset
+
+    @property
+    def stage(self) -> str:
+        """C name of the current stage."""
+        return f"{self.name}_stage"
+
+    @property
+    def phase(self) -> str:
+        """C name of the parity of the current round through the ring."""
+        return f"{self.name}_phase"
+
+    def full(self, group: int, stage: str = "") -> str:
+        """C expression of the address of the barrier that says that a stage is filled."""
+        count = len(self.groups)
+        return f"smem_at + {self.barriers} + ({stage or self.stage} * {count} + {group}) * {BARRIER_BYTES}"
+
+    def empty(self, group: int, stage: str = "") -> str:
+        """C expression of the address of the barrier that says that a stage may be overwritten."""
+        return f"{self.full(group, stage)} + {BARRIER_BYTES // 2}"
+
+    def loads(self, ops: list[Op]) -> list[StagedLoad]:
+        """The loads of one pipeline with their places in the ring."""
+        return [StagedLoad(o, t, n) for o, t, n in zip(ops, self.tiles, self.stage_bytes, strict=True)]
+
+
+def pipelines(block: Block) -> Iterator[Op]:
+    """Loops with loads that run ahead."""
+    for op in walk(block):
+        if op.name == "for" and op.attrs["kind"] == "pipeline" and staged_loads(op.regions[0]):
+            yield op
+
+
+def can_produce(lw: NvidiaLowering) -> bool:
+    """Whether a warp of its own can do all loads that run ahead."""
+    loops = list(pipelines(lw.kernel.body))
+    bulk = all(_is_bulk(lw, load) for loop in loops for load in staged_loads(loop.regions[0]))
+    return bool(loops) and bulk and producer_ops(lw.kernel.body) is not None
+
+
+def _is_bulk(lw: NvidiaLowering, load: Op) -> bool:
+    """A matrix whose columns lie along the tensor's last axis, with zeros outside the tensor."""
+    tile: TileType = load.attrs["type"]
+    tensor, fill, *coords = load.operands
+    axes = load.attrs["axes"]
+    return tile.rank == 2 and is_zero_fill(lw, fill) and axes[-1] == len(coords) - 1 and tensor.tensor.rank <= 5
+
+
+def producer_ops(block: Block) -> list[Op] | None:
+    """The ops of a block that the producer executes too, in order; None if it would need tiles or carried values."""
+    kept: list[Op] = []
+    needed: set[Value] = set()
+    for op in reversed(block.ops):
+        inner = _needs(op)
+        if inner is None:
+            return None
+        if inner:
+            needed.update(inner)
+            kept.append(op)
+        elif any(r in needed for r in op.results):
+            scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
+            if op.regions or not scalars or (OPS[op.name].effect == "write" and op.name != "grid"):
+                return None
+            needed.update(op.operands)
+            kept.append(op)
+    return kept[::-1]
+
+
+def _needs(op: Op) -> set[Value] | None:
+    """What the producer needs from outside an op that contains pipelines; empty if it contains none."""
+    if not op.regions or (not any(True for region in op.regions for _ in pipelines(region)) and not _is_pipeline(op)):
+        return set()
+    if _is_pipeline(op):
+        (body,) = op.regions
+        if any(True for _ in pipelines(body)):
+            return None
+        loads = staged_loads(body)
+        inside = set(body.args) | {r for o in body.ops for r in o.results}
+        used = {v for o in [*loads, *feeding(body, loads)] for v in o.operands}
+        return {*op.operands[:3], *(used - inside)}
+    if op.name == "while":
+        return None
+    needed = set(op.operands[:1] if op.name == "if" else op.operands[:3])
+    for region in op.regions:
+        ops = producer_ops(region)
+        carried = set(region.args[1:])
+        if ops is None:
+            return None
+        inside = {r for o in region.ops for r in o.results} | set(region.args)
+        used = {v for o in ops for v in (_needs(o) or o.operands)}
+        if used & carried:
+            return None
+        needed |= used - inside
+    return needed
+
+
+def _is_pipeline(op: Op) -> bool:
+    return op.name == "for" and op.attrs["kind"] == "pipeline" and bool(staged_loads(op.regions[0]))
+
+
+def make_rings(lw: NvidiaLowering, stages: int) -> dict[Op, Ring]:
+    """A ring for each pipeline; pipelines that load equal tiles, one after the other, share one."""
+    shared: dict[tuple[object, ...], Ring] = {}
+    rings: dict[Op, Ring] = {}
+    for loop in pipelines(lw.kernel.body):
+        loads = staged_loads(loop.regions[0])
+        groups = _groups(loop, loads)
+        key = (groups, loop.attrs["stages"], *(load.attrs["type"] for load in loads))
+        if key not in shared:
+            shared[key] = _make_ring(lw, f"ring{len(shared)}", loads, groups, loop.attrs["stages"] or stages)
+        rings[loop] = shared[key]
+    return rings
+
+
+def _make_ring(lw: NvidiaLowering, name: str, loads: list[Op], groups: tuple[Group, ...], stages: int) -> Ring:
+    tiles, sizes = [], []
+    for load in loads:
+        tile = lw.place_shared(load.result)
+        size = lw.shared_bytes - tile.base
+        lw.allocate(size * (stages - 1))
+        tiles.append(tile)
+        sizes.append(size)
+    barriers = lw.allocate(BARRIER_BYTES * len(groups) * stages)
+    return Ring(name, tuple(tiles), tuple(sizes), groups, stages, barriers)
+
+
+def _groups(loop: Op, loads: list[Op]) -> tuple[Group, ...]:
+    """Loads whose first and last users are the same."""
+    spans: dict[tuple[int, ...], list[int]] = {}
+    for index, load in enumerate(loads):
+        places = users(loop.regions[0], load)
+        spans.setdefault((min(places), max(places)), []).append(index)
+    return tuple(tuple(group) for group in spans.values())
+
+
+def users(body: Block, load: Op) -> list[int]:
+    """Places in the body of the ops that use a load's tile."""
+    found = [i for i, op in enumerate(body.ops) if load.result in op.operands or _inside(op, load.result)]
+    return found or [body.ops.index(load)]
+
+
+def _inside(op: Op, value: Value) -> bool:
+    return any(value in inner.operands for region in op.regions for inner in walk(region))
+
+
+def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile) -> int:
+    """The number of the tensor map for a load's tiles."""
+    name = lw.kernel.param_names[lw.kernel.params.index(load.operands[0])]
+    rows, cols = load.attrs["type"].shape
+    axes = load.attrs["axes"]
+    wanted = TensorMap(name, (axes[0], axes[1]), min(rows, 256), cols, tile.pitch)
+    if wanted not in lw.maps:
+        lw.maps.append(wanted)
+    return lw.maps.index(wanted)
+
+
+def at_stage(tile: SharedTile, size: int, ring: Ring) -> SharedTile:
+    """The tile in the current stage."""
+    return replace(tile, shift=f"{ring.stage} * {size}")
