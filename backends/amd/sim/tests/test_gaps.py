@@ -1,7 +1,7 @@
 """Known gaps of other simulators (AMD's audit of rocjitsu, our probes): right here, or refused with a reason.
 
 Gaps about single instructions (rounding modes, NaN, clamp, packed atomics, swizzle modes, permlane and EXEC,
-fp8 halves, fma_mix, SMFMAC index sets, 1/(2 pi)) are in the instruction models' tests.
+fp8 halves, fma_mix, SMFMAC index sets, 1/(2 pi)) are in test_gaps_audit.py.
 """
 
 from __future__ import annotations
