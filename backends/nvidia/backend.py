@@ -9,6 +9,7 @@ from typing import Any
 
 from warpwave.backends.nvidia import build, sass
 from warpwave.backends.nvidia.arch import TARGETS
+from warpwave.backends.nvidia.compilation import compiled
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.tuned import constants_for
@@ -47,14 +48,10 @@ class NvidiaBackend:
 
     def compile(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> NvidiaProgram:
         """Lower and build; ResourceError if it does not fit."""
-        from warpwave.backends.nvidia.lower.lower import lower
-
         if target.endswith(SIMULATED):
             raise UnsupportedError(f"there is no simulator for {target.removesuffix(SIMULATED)}", loc=kernel.loc)
         arch = TARGETS[target.split(":")[1]]
-        program = NvidiaProgram(kernel, arch, lower(kernel, arch, dict(options)))
-        program.check_resources()
-        return program
+        return compiled(kernel, arch, options)
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""

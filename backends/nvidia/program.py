@@ -24,6 +24,7 @@ class NvidiaProgram:
     kernel: Kernel
     target: Target
     lowered: Lowered
+    kept_resources: Mapping[str, Any] | None = None  # from the disk cache
 
     @property
     def source(self) -> str:
@@ -45,7 +46,7 @@ class NvidiaProgram:
     @cached_property
     def resources(self) -> Mapping[str, Any]:
         """Registers, spills, shared memory, blocks per multiprocessor, instruction mix."""
-        return resources.read_resources(self.built(*self._best), self.lowered, self.target)
+        return self.kept_resources or resources.read_resources(self.built(*self._best), self.lowered, self.target)
 
     def built(self, wide: int, tma: int) -> Built:
         """The variant with these masks; see `lowered`."""
