@@ -37,6 +37,8 @@ def main() -> int:
         return _sanitize(args)
     from warpwave.tiles.runtime import registry
 
+    if args.small:
+        _allocate_exactly()
     target = args.target or registry.target_for(DEVICE)
     problems = _cases(target, args)
     if not args.small and not args.only:
@@ -110,10 +112,10 @@ def _launches() -> int:
 def _sanitize(args: argparse.Namespace) -> int:
     worst = 0
     for tool in args.tools.split(","):
-        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "86", "--kernel-name-exclude", "kns=at::"]
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "86"]
         own = [sys.executable, "-m", "warpwave.bench.h200.check", "--jobs", "1", "--small", "--only", args.only]
         start = time.perf_counter()
-        result = subprocess.run([*command, *own], capture_output=True, text=True, env=_quiet())
+        result = subprocess.run([*command, *own], capture_output=True, text=True)
         lines = [line for line in result.stdout.splitlines() if line.startswith("=========")]
         summary = lines[-1] if lines else (result.stderr.splitlines() or ["no output"])[-1]
         print(f"{tool}: exit {result.returncode}, {time.perf_counter() - start:.0f} s, {summary}", flush=True)
@@ -123,9 +125,14 @@ def _sanitize(args: argparse.Namespace) -> int:
     return worst
 
 
-def _quiet() -> dict[str, Any]:
-    """PyTorch's allocator would hide accesses beyond a tensor inside its blocks."""
-    return {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM": "0"}
+def _allocate_exactly() -> None:
+    """Without the libraries' pools, whose blocks would hide accesses beyond an array."""
+    os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
+    try:
+        import cupy
+    except ImportError:
+        return
+    cupy.cuda.set_allocator(None)
 
 
 if __name__ == "__main__":
