@@ -14,6 +14,7 @@ class SimError(RuntimeError):
 
     def __init__(self, message: str, violation: dict[str, Any]) -> None:
         super().__init__(message)
+        self._violation = violation
         self.kind: str = violation["kind"]
         self.reason: str = violation["reason"]
         self.instruction: str = violation["instruction"]
@@ -26,3 +27,7 @@ class SimError(RuntimeError):
         self.address: int | None = violation["address"]
         self.registers: str = violation["registers"]
         self.other: str = violation["other"]
+
+    def __reduce__(self) -> tuple[type[SimError], tuple[str, dict[str, Any]]]:
+        """Exceptions are rebuilt from `args`, which is the message alone; worker processes need the rest too."""
+        return type(self), (str(self), self._violation)

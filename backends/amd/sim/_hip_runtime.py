@@ -10,6 +10,7 @@ from pathlib import Path
 
 from warpwave.backends.amd.sim import _sim
 from warpwave.backends.amd.sim._code_object import find_llvm
+from warpwave.backends.amd.sim._options import relaxed
 
 # Beside the compiled core, which an editable install keeps elsewhere than the Python files.
 FOLDER = Path(str(_sim.__file__)).resolve().parent / "hip"
@@ -44,7 +45,8 @@ def hip_runtime(target: str = "gfx950", devices: int = 1, *, relax: Iterable[str
     library.warpwaveSimLastReport.restype = ctypes.c_char_p
     configure = library.warpwaveSimConfigure
     configure.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
-    code = configure(target.encode(), devices, find_llvm().encode(), ",".join(relax).encode(), seed)
+    names = ",".join(relaxed(relax, _sim.check_names()))
+    code = configure(target.encode(), devices, find_llvm().encode(), names.encode(), seed)
     runtime = HipRuntime(library, target, devices)
     if code:
         raise HipRuntimeError(runtime.last_report())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,8 +81,13 @@ class Report:
     waves_per_group: int
     occupancy: int
     seconds: float
-    listing_lines: tuple[InstructionReport, ...]
-    trace: tuple[TraceStep, ...]
+    listing_lines: tuple[InstructionReport, ...] = field(repr=False)
+    trace: tuple[TraceStep, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        """The table as plain text."""
+        lines = (f"  {name:<22}{value}" for name, value in _totals(self))
+        return "\n".join([_title(self), *lines])
 
     def by_class(self) -> dict[str, int]:
         """Executed wave-instructions by class, in a fixed order."""
@@ -130,7 +135,7 @@ class Report:
         return {**asdict(self), **totals}
 
     def table(self) -> Table:
-        """The totals, for a terminal."""
+        """The totals, for a terminal: `rich.print(report.table())`."""
         table = _table(self, show_header=False)
         for name, value in _totals(self):
             table.add_row(name, value)
@@ -211,8 +216,11 @@ def _table(report: Report, *, show_header: bool) -> Table:
     from rich import box
     from rich.table import Table
 
-    title = f"{report.kernel} on simulated {report.target}"
-    return Table(title=title, box=box.SIMPLE, show_header=show_header)
+    return Table(title=_title(report), box=box.SIMPLE, show_header=show_header)
+
+
+def _title(report: Report) -> str:
+    return f"{report.kernel} on simulated {report.target}"
 
 
 def _totals(report: Report) -> list[tuple[str, str]]:

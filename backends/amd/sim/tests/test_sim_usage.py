@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -132,3 +134,22 @@ def test_what_is_computed_from_an_undefined_array_is_defined():
 
 def test_an_empty_problem_runs_nothing():
     assert launch(grid=(0,)).waves == 0
+
+
+def test_a_violation_survives_the_way_from_a_worker_process():
+    with pytest.raises(sim.SimError) as caught:
+        launch(with_argument(1, np.ones(10, np.float32)))
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.kind, copy.address) == (str(caught.value), "bounds", caught.value.address)
+
+
+def test_reports_print_as_text():
+    report = launch()
+    assert "vector_add on simulated gfx942\n" in str(report)
+    assert "800 loaded, 400 stored" in str(report)
+    assert len(repr(report)) < 600
+
+
+def test_the_hip_runtime_checks_the_names_of_checks():
+    with pytest.raises(sim.LoadError, match="no check 'everything' to relax"):
+        sim.hip_runtime(TARGET, relax=["everything"])
