@@ -13,6 +13,8 @@ struct dim {
 
 namespace detail {
 
+template <class S> concept shared_object = ducks::st::all<S> || ducks::sv::all<S>;
+
 template <cache_policy P> constexpr auto hint = P == cache_policy::NORMAL        ? ww::ptx::keep_normal
                                                 : P == cache_policy::EVICT_FIRST ? ww::ptx::evict_first
                                                                                  : ww::ptx::evict_last;
@@ -61,14 +63,14 @@ DEVICE void store_commit_group() { ww::ptx::bulk_commit(); }
 template <int N = 0> DEVICE void store_async_wait() { ww::ptx::bulk_wait<N>(); }
 template <int N = 0> DEVICE void store_async_read_wait() { ww::ptx::bulk_wait_read<N>(); }
 
-template <int Axis, cache_policy P, class Tile, class GL, class Coord = coord<Tile>>
+template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
   detail::each_box<Axis>(dst, at, [&](u32 to, const auto &c) {
     ww::ptx::tensor_load<detail::hint<P>>(to, src.template get_tma<Tile, Axis>(), shared_address(&s), c);
   });
 }
 // Writers of the tile have met at a barrier before; the store is committed as a group of its own.
-template <int Axis, cache_policy P, class Tile, class GL, class Coord = coord<Tile>>
+template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
   ww::ptx::fence_async_shared();
   detail::each_box<Axis>(src, at, [&](u32 from, const auto &c) {
@@ -76,7 +78,7 @@ DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
   });
   store_commit_group();
 }
-template <int Axis, class Tile, class GL, class Coord = coord<Tile>>
+template <int Axis, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   static_assert(sizeof(typename Tile::T) > 1, "TMA adds elements of 2 or 4 bytes");
   ww::ptx::fence_async_shared();
@@ -85,18 +87,18 @@ DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   });
   store_commit_group();
 }
-template <int Axis = 2, class Tile, class GL, class Coord = coord<Tile>> DEVICE void prefetch(Tile &dst, const GL &src, const Coord &at) {
+template <int Axis = 2, detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void prefetch(Tile &dst, const GL &src, const Coord &at) {
   detail::each_box<Axis>(dst, at, [&](u32, const auto &c) {
     ww::ptx::tensor_prefetch(src.template get_tma<Tile, Axis>(), c);
   });
 }
-template <class Tile, class GL, class Coord = coord<Tile>> DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
   load_async<dim::ROW, cache_policy::NORMAL>(dst, src, at, s);
 }
-template <class Tile, class GL, class Coord = coord<Tile>> DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
   store_async<dim::ROW, cache_policy::NORMAL>(dst, src, at);
 }
-template <class Tile, class GL, class Coord = coord<Tile>> DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   store_add_async<dim::ROW>(dst, src, at);
 }
 // Plain bytes, multiples of 16.
@@ -129,14 +131,14 @@ template <class T, class... Args> DEVICE void expect(semaphore &s, const T &, co
   expect_bytes(s, size_bytes<T, Args...>);
 }
 // To the same place in each block of the mask, whose own semaphore at the same place counts the bytes.
-template <int Axis, cache_policy P, class Tile, class GL, class Coord = coord<Tile>>
+template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s, u16 blocks) {
   detail::each_box<Axis>(dst, at, [&](u32 to, const auto &c) {
     ww::ptx::tensor_load_multicast<detail::hint<P>>(to, src.template get_tma<Tile, Axis>(), shared_address(&s), c,
                                                     blocks);
   });
 }
-template <class Tile, class GL, class Coord = coord<Tile>>
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s, u16 blocks) {
   load_async<dim::ROW, cache_policy::NORMAL>(dst, src, at, s, blocks);
 }

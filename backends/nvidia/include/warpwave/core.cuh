@@ -63,9 +63,12 @@ template <class T> DEVICE T zero() {
   else return bits<T>((u64)0);
 }
 
-// The 32-bit items keep their values and their place in the program: before wgmma reads them, after it wrote them.
-template <class T, int N, int W> DEVICE void pin(tile<T, N, W> &t) {
-  EACH(i, N / W) EACH(j, W) asm volatile("" : "+r"(reinterpret_cast<u32 &>(t.v[i].e[j]))::"memory");
+// The items keep their values and their place in the program: before wgmma reads them, after it wrote them.
+template <int N, int W> DEVICE void pin(tile<float, N, W> &t) {
+  EACH(i, N / W) EACH(j, W) asm volatile("" : "+f"(t.v[i].e[j])::"memory");
+}
+template <int N, int W> DEVICE void pin(tile<int, N, W> &t) {
+  EACH(i, N / W) EACH(j, W) asm volatile("" : "+r"(t.v[i].e[j])::"memory");
 }
 
 // A word of elements of `Bits` with only the first `count` kept; the others are zero.

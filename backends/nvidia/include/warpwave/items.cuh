@@ -52,14 +52,18 @@ template <class R> DEVICE void set(R &t, int i, typename R::T x) {
   }
 }
 
+template <class T> constexpr bool is_f32 = false;
+template <> constexpr bool is_f32<float> = true;
+
 // The registers keep their values and their place in the program: after a wait for wgmma, before what reads them.
 template <class R> DEVICE void pin(R &t) {
-  if constexpr (is_register_tile<R>) {
-    EACH(i, R::height) EACH(j, R::width) EACH(k, R::packed_per_tile) {
-      auto &p = t.tiles[i][j].data[k];
-      if constexpr (sizeof(p) == 8) asm volatile("" : "+r"(reinterpret_cast<u32 &>(p.x)), "+r"(reinterpret_cast<u32 &>(p.y))::"memory");
-      else asm volatile("" : "+r"(reinterpret_cast<u32 &>(p))::"memory");
-    }
+  using T = typename R::T;
+  EACH(i, R::height) EACH(j, R::width) EACH(k, R::packed_per_tile) {
+    auto &p = t.tiles[i][j].data[k];
+    // f32 as "f": a change of the register's type would be a move, for which the assembler waits.
+    if constexpr (sizeof(p) == 4) asm volatile("" : "+r"(reinterpret_cast<u32 &>(p))::"memory");
+    else if constexpr (is_f32<T>) asm volatile("" : "+f"(p.x), "+f"(p.y)::"memory");
+    else asm volatile("" : "+r"(p.x), "+r"(p.y)::"memory");
   }
 }
 
