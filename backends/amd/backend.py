@@ -49,6 +49,11 @@ class AmdBackend:
         _, arch, *simulated = target.split(":")
         return compiled(kernel, TARGETS[arch], options, simulated=bool(simulated))
 
+    @property
+    def alternatives(self) -> Mapping[str, tuple[int, ...]]:
+        """More waves have more registers, up to one on each SIMD; fewer stages need less LDS."""
+        return {"waves": (8,), "stages": (2, 1)}
+
     def layouts(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[TileLayout]:
         """Where every tile lies: lanes and registers, LDS banks, and what accesses cost."""
         from warpwave.backends.amd.layouts import tile_layouts

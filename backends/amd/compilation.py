@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.amd import artifacts
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
+from warpwave.backends.amd.gate import refusal
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.tiles.ir import Kernel
 
@@ -17,17 +19,29 @@ if TYPE_CHECKING:
 
 
 def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any], *, simulated: bool = False) -> AmdProgram:
-    """The built kernel; ResourceError if it does not fit."""
-    path = artifacts.place(kernel, target.name, options)
+    """The built kernel; ResourceError if it does not fit, unless the option `allow_spills` is set."""
+    choices = {name: value for name, value in options.items() if name != "allow_spills"}
+    path = artifacts.place(kernel, target.name, choices)
     artifact = artifacts.load(path)
     if artifact is None:
-        artifact = lowered(kernel, target, options)
-        program = AmdProgram(kernel, target, artifact, simulated)
-        artifact = replace(artifact, resources=program.resources)
+        artifact = lowered(kernel, target, choices)
+        if options.get("allow_spills"):
+            artifacts.save(path, artifact)
+    if not options.get("allow_spills"):
+        artifact = _gated(kernel, target, choices, artifact, path)
+    return AmdProgram(kernel, target, artifact, simulated)
+
+
+def _gated(kernel: Kernel, target: Target, options: Mapping[str, Any], artifact: Artifact, path: Path) -> Artifact:
+    """The artifact with what its code uses, kept, if that is not too much."""
+    if artifact.resources is None:
+        artifact = replace(artifact, resources=AmdProgram(kernel, target, artifact).resources)
         artifacts.save(path, artifact)
-    program = AmdProgram(kernel, target, artifact, simulated)
-    program.check_resources()
-    return program
+    assert artifact.resources is not None
+    error = refusal(kernel, target, options, artifact.resources)
+    if error is not None:
+        raise error
+    return artifact
 
 
 def lowered(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:

@@ -18,7 +18,7 @@ from warpwave.backends.amd.build import code_object, compile_to_asm
 from warpwave.backends.amd.resources import read_resources
 from warpwave.backends.amd.runtime.devices import Device, choose
 from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
-from warpwave.tiles.errors import CheckFailed, ResourceError
+from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
@@ -59,17 +59,6 @@ class AmdProgram:
         """The plan's choices and reasons."""
         lines = [f"  {reason}" for reason in self.artifact.reasons]
         return "\n".join([f"{self.target.name}, {self.artifact.waves} waves of {WAVE}", *lines])
-
-    def check_resources(self) -> None:
-        """ResourceError if the compiler spilled: slow, and never what the schedule assumes."""
-        used = self.resources
-        if used["spills"] or used["scratch_bytes"]:
-            raise ResourceError(
-                f"{self.kernel.name} does not fit the registers of {self.target.name}: {used['spills']} spills, "
-                f"{used['scratch_bytes']} bytes of scratch a lane ({used['vgprs']} VGPRs, {used['agprs']} AGPRs)",
-                loc=self.kernel.loc,
-                hint="use smaller tiles, or more waves (compile(..., waves=8))",
-            )
 
     # -- execution ------------------------------------------------------------------------------------
 

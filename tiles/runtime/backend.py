@@ -101,6 +101,16 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class OffersAlternatives(Protocol):
+    """A backend with options that change what a kernel needs."""
+
+    @property
+    def alternatives(self) -> Mapping[str, tuple[Any, ...]]:
+        """Values of options that are worth trying for a kernel that does not fit, by name."""
+        ...
+
+
+@runtime_checkable
 class DrawsLayouts(Protocol):
     """A backend that also says where the tiles of a kernel lie, for `warpwave show --layout`."""
 

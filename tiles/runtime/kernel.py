@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from warpwave.tiles.capture import capture
+from warpwave.tiles.capture import Captured, capture
 from warpwave.tiles.capture.dependencies import freeze
-from warpwave.tiles.errors import CaptureError, TileError, TileTypeError, TileValueError
+from warpwave.tiles.errors import CaptureError, ResourceError, TileError, TileTypeError, TileValueError
 from warpwave.tiles.language import context
 from warpwave.tiles.runtime import registry
-from warpwave.tiles.runtime.backend import Backend
+from warpwave.tiles.runtime.backend import Backend, Program
 from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.derived import Derived
+from warpwave.tiles.runtime.fitting import suggest
 from warpwave.tiles.runtime.quick import Routes
 from warpwave.tiles.runtime.signature import REQUIRED, Signature, place, read_signature
 
@@ -172,13 +173,27 @@ class Kernel:
         constants: dict[str, Any],
         origins: dict[str, str],
     ) -> Compiled:
+        try:
+            captured, program = self._built(bound, backend, target, options, constants)
+        except ResourceError as error:
+            alternatives = getattr(backend, "alternatives", {})  # see backend.OffersAlternatives
+
+            def build(other: dict[str, Any], choices: dict[str, Any]) -> None:
+                self._built(bound, backend, target, choices, other)
+
+            suggest(error, constants, options, alternatives, build)
+            raise
+        return Compiled(self.name, target, constants, origins, bound.types, captured, program, self._binder)
+
+    def _built(
+        self, bound: Bound, backend: Backend, target: str, options: Mapping[str, Any], constants: dict[str, Any]
+    ) -> tuple[Captured, Program]:
         captured = capture(self.function, bound.types, constants)
         try:
-            program = backend.compile(captured.kernel, target, options)
+            return captured, backend.compile(captured.kernel, target, options)
         except TileError as error:
             error.loc = error.loc or place(self.function)
             raise
-        return Compiled(self.name, target, constants, origins, bound.types, captured, program, self._binder)
 
 
 def kernel(function: Callable[..., None]) -> Kernel:
