@@ -19,5 +19,6 @@ def assign_layouts(kernel: Kernel, plan: Plan) -> dict[Value, Layout]:
     for op, choice in plan.mmas.items():
         a = op.operands[1]
         if is_laid_out(a) and not op.attrs["transpose_a"]:
-            assigner.give(a, operand_layout(a.tile.shape, assigner.layouts[op.result], choice.mfma))
+            result = assigner.layouts[op.result]
+            assigner.give(a, operand_layout(a.tile.shape, result, choice.mfma, a.tile.dtype.nbytes))
     return assigner.finish(WAVE, plan.waves)

@@ -26,13 +26,28 @@ def accumulator_layout(shape: tuple[int, int], waves: int, over: tuple[int, int]
     return Layout(lanes, real_digits(digits), items, per_block)
 
 
-def operand_layout(shape: Coord, accumulator: Layout, mfma: Mfma) -> Layout:
+def steps_together(mfma: Mfma, depth: int, nbytes: int) -> int:
+    """Instructions whose operands a lane reads at a time, 16 bytes if the depth divides into such steps.
+
+    Only which depth a lane stands for changes by this, for both operands alike.
+    """
+    if mfma.runs > 1:
+        return 1
+    together = 1
+    while 2 * together * nbytes * mfma.k * mfma.m // WAVE <= 16 and depth % (2 * together * mfma.k) == 0:
+        together *= 2
+    return together
+
+
+def operand_layout(shape: Coord, accumulator: Layout, mfma: Mfma, nbytes: int) -> Layout:
     """The first operand of mma in registers, A[m, k]: rows split over waves as the accumulator's are."""
-    size, per_lane = mfma.m, mfma.k * mfma.m // WAVE
+    size = mfma.m
+    run = mfma.k * size // WAVE * steps_together(mfma, shape[1], nbytes)
     bits = size.bit_length() - 1
-    lanes = tuple((1 << b, 0) for b in range(bits)) + tuple((0, per_lane << b) for b in range(LANE_BITS - bits))
+    lanes = tuple((1 << b, 0) for b in range(bits)) + tuple((0, run << b) for b in range(LANE_BITS - bits))
     rows = sorted({item[0] for item in accumulator.items})
-    steps = range(0, round_up(shape[1], mfma.k), mfma.k)
-    items = tuple((r, s + e) for r in rows for s in steps for e in range(per_lane))
+    span = run * WAVE // size
+    steps = range(0, round_up(shape[1], mfma.k), span)
+    items = tuple((r, s + e) for r in rows for s in steps for e in range(run))
     waves = tuple((n, (p[0], 0)) for n, p in accumulator.waves)
-    return Layout(lanes, waves, items, per_lane)
+    return Layout(lanes, waves, items, run)
