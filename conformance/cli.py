@@ -9,7 +9,7 @@ from pathlib import Path
 from warpwave.conformance.cli_text import print_comparison, print_outcomes, progress_of
 from warpwave.conformance.records import Journal, Record, compare, read_record, write_record
 from warpwave.conformance.records.record import merge
-from warpwave.conformance.session import Plan, journal_path, run, runnable_targets
+from warpwave.conformance.session import Plan, Watch, journal_path, named_targets, run, runnable_targets
 from warpwave.conformance.suite import PROFILES, make_case
 from warpwave.tiles.cli.command import AGREE, DISAGREE, ERROR, Functions
 from warpwave.tiles.cli.console import console
@@ -49,6 +49,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=0, help="processes; by default one for each core")
     parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS", help="begin no case later")
     parser.add_argument("--out", type=Path, default=Path(DEFAULT_RECORD), help="the record; a stopped run goes on")
+    parser.add_argument("--ray", metavar="ADDRESS", help="spread over a Ray cluster: its address, `auto` or `local`")
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -57,15 +58,22 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    targets = runnable_targets(args.targets)
+    here = not args.ray or not args.targets
+    targets = runnable_targets(args.targets) if here else named_targets(args.targets)
     plan = Plan(targets, args.profile, args.seed, args.programs, args.only, args.jobs, args.time_limit)
     journal = Journal(journal_path(args.out), plan.identity)
     with progress_of(plan, journal) as watch:
-        record = run(plan, journal, watch)
+        record = _spread(plan, journal, watch, args.ray) if args.ray else run(plan, journal, watch)
     write_record(args.out, record)
     if record.complete:
         journal.path.unlink()
     return _finish(record, args.out)
+
+
+def _spread(plan: Plan, journal: Journal, watch: Watch, address: str) -> Record:
+    from warpwave.conformance.fleet import run_fleet
+
+    return run_fleet(plan, journal, watch, address=None if address == "local" else address)
 
 
 def _finish(record: Record, path: Path) -> int:

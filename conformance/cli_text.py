@@ -29,13 +29,14 @@ def progress_of(plan: Plan, journal: Journal) -> Iterator[Watch]:
         def watch(outcomes: list[Outcome]) -> None:
             for outcome in outcomes:
                 if outcome.bad:
-                    bar.console.print(f"[red]{escape(_bad_line(outcome))}[/]")
+                    bar.console.print(f"[red]{escape(bad_line(outcome))}[/]")
             bar.advance(bar.task_ids[0])
 
         yield watch
 
 
-def _bad_line(outcome: Outcome) -> str:
+def bad_line(outcome: Outcome) -> str:
+    """What is wrong, in one line."""
     if outcome.problem:
         return f"{outcome.case} on {outcome.target}: {outcome.problem.splitlines()[0]}"
     v = max(outcome.verdicts, key=lambda v: v.ratio)
@@ -51,7 +52,7 @@ def print_outcomes(record: Record) -> int:
     print_table("Every output against what the contract allows on its target", heads, rows)
     bad = [o for o in outcomes if o.bad]
     for outcome in bad[:SHOWN]:
-        console().print(f"[red]{escape(_bad_line(outcome))}[/]", soft_wrap=True)
+        console().print(f"[red]{escape(bad_line(outcome))}[/]", soft_wrap=True)
     if len(bad) > SHOWN:
         console().print(f"... and {len(bad) - SHOWN} more")
     for reason, count in refusals(outcomes).most_common(4):
@@ -91,11 +92,13 @@ def print_comparison(comparison: Comparison) -> int:
         v = difference.verdict
         what = f"{difference.case} {v.output}: {v.want:.8g} and {v.got:.8g}, allowed {v.bound:.3g}"
         console().print(f"[red]{escape(what)}[/]", soft_wrap=True)
+    for surprise in comparison.surprises[:SHOWN]:
+        console().print(f"[red]ledger: {escape(str(surprise))}[/]", soft_wrap=True)
     for why, cases in comparison.left_out.items():
         console().print(f"not compared, {escape(why)}: {len(set(cases))} cases, such as {cases[0]}")
     if not comparison.differences:
         return ERROR
-    return DISAGREE if comparison.violations else AGREE
+    return DISAGREE if comparison.violations or comparison.surprises else AGREE
 
 
 def _pair_row(pair: tuple[str, str], differences: list[Difference]) -> tuple[str, ...]:

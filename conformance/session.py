@@ -52,16 +52,23 @@ def default_jobs() -> int:
     return min(len(os.sched_getaffinity(0)), 16)
 
 
+def named_targets(text: str) -> tuple[str, ...]:
+    """The targets of a comma-separated text, which must exist but need not run here."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise TileValueError("no target is named", hint=f"there are {', '.join(t.name for t in registry.targets())}")
+    for name in names:
+        registry.resolve(name)
+    return names
+
+
 def runnable_targets(text: str | None) -> tuple[str, ...]:
     """The named targets, all of which must run here; without names all that do."""
     known = {t.name: t for t in registry.targets()}
     if not text:
         return tuple(name for name, target in known.items() if target.runs)
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise TileValueError("no target is named", hint=f"there are {', '.join(known)}")
+    names = named_targets(text)
     for name in names:
-        registry.resolve(name)
         target = known[name.removesuffix(registry.SIMULATED)]
         if not target.runs:
             raise UnsupportedError(f"{name} does not run here: it needs {target.missing}", hint=target.remedy)
@@ -71,7 +78,7 @@ def runnable_targets(text: str | None) -> tuple[str, ...]:
 def run(plan: Plan, journal: Journal, watch: Watch = lambda _: None) -> Record:
     """Run what the journal does not hold yet; `watch` is called for every finished case."""
     start = time.monotonic()
-    todo = list(_missing(plan, journal))
+    todo = list(missing(plan, journal))
     limits = Limits(plan.case_seconds, start + plan.time_limit)
     jobs = min(plan.jobs or default_jobs(), max(len(todo), 1))
     for outcomes in run_parallel(todo, jobs, limits) if todo else ():
@@ -81,7 +88,8 @@ def run(plan: Plan, journal: Journal, watch: Watch = lambda _: None) -> Record:
     return record_of(plan, journal)
 
 
-def _missing(plan: Plan, journal: Journal) -> Iterator[tuple[str, Sequence[str]]]:
+def missing(plan: Plan, journal: Journal) -> Iterator[tuple[str, Sequence[str]]]:
+    """Each case that is not finished, with the targets that it still lacks."""
     for case in plan.cases:
         targets = journal.missing(case, list(plan.targets))
         if targets:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpwave.conformance.records.kept import Kept, indices
+from warpwave.conformance import ledger
+from warpwave.conformance.probes import bits_of
+from warpwave.conformance.records.kept import Array, Kept, indices
 from warpwave.conformance.records.record import Record, Result
 from warpwave.conformance.runners.outcome import Status
 from warpwave.conformance.runners.run_case import Expectation
@@ -32,6 +34,7 @@ class Comparison:
 
     differences: list[Difference] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    ledger: list[ledger.Outcome] = field(default_factory=list)
 
     def skip(self, why: str, case: str) -> None:
         """A case that is in one record only, or not the same in both."""
@@ -40,6 +43,11 @@ class Comparison:
     def count(self, level: Level) -> int:
         """How many outputs differ that much."""
         return sum(d.verdict.level is level for d in self.differences)
+
+    @property
+    def surprises(self) -> list[ledger.Outcome]:
+        """Results that the ledger of known differences predicts otherwise."""
+        return [o for o in self.ledger if not o.holds]
 
     @property
     def violations(self) -> list[Difference]:
@@ -53,6 +61,7 @@ def compare(a: Record, b: Record) -> Comparison:
     theirs: dict[str, list[Result]] = {}
     for result in b.results:
         theirs.setdefault(result.outcome.case, []).append(result)
+    found.ledger = [*_confirmed(a), *_confirmed(b)]
     for case, mine in _by_case(a).items():
         if case not in theirs:
             found.skip("only in the first record", case)
@@ -61,6 +70,20 @@ def compare(a: Record, b: Record) -> Comparison:
         if pairs:
             _compare_case(a, case, pairs, found)
     return found
+
+
+def _confirmed(record: Record) -> list[ledger.Outcome]:
+    """The bits of each probe in a record against the ledger."""
+    probes = [r for r in record.results if r.outcome.case.startswith("ledger:") and r.outcome.status is Status.OK]
+    return [
+        ledger.confirm(r.outcome.case.split(":", 1)[1], r.outcome.target, bits_of(_whole(r.outputs["out"])))
+        for r in probes
+    ]
+
+
+def _whole(kept: Kept) -> Array:
+    assert kept.whole, "a probe is small"
+    return kept.elements.reshape(kept.shape)
 
 
 def _by_case(record: Record) -> dict[str, list[Result]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -34,15 +34,20 @@ def execute(case: Case, target: str) -> Outputs:
     """The outputs of a run on fresh arguments, in device memory if the target wants that."""
     compiled = compile_case(case, target)
     arguments = case.arguments()
+    run_in_place(compiled, arguments, target)
+    return {n: arguments[n] for n in compiled.ir.outputs}
+
+
+def run_in_place(compiled: Compiled, arguments: Mapping[str, Any], target: str) -> None:
+    """Run on host arrays, moved to the target's device and back if it has one."""
     device = device_of(target)
     if device is None:
         compiled.run(**arguments)
-    else:
-        arrays = DeviceArrays(device)
-        moved = {n: arrays.upload(a) if isinstance(a, np.ndarray) else a for n, a in arguments.items()}
-        compiled.run(**moved)
-        arrays.download()
-    return {n: arguments[n] for n in compiled.ir.outputs}
+        return
+    arrays = DeviceArrays(device)
+    moved = {n: arrays.upload(a) if isinstance(a, np.ndarray) else a for n, a in arguments.items()}
+    compiled.run(**moved)
+    arrays.download()
 
 
 class Expectation:

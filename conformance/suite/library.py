@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import warpwave.kernels
@@ -35,11 +36,17 @@ def library_case(id_: str, name: str, index: int, seed: int = 0) -> Case:
     if kernel is None:
         raise TileValueError(f"there is no library kernel {name!r}", hint=f"there are {', '.join(library_kernels())}")
 
-    def arguments() -> dict[str, Any]:
-        return with_defaults(kernel, split_sample(kernel, list(kernel.sample_inputs(seed))[index]).arguments)
-
-    constants = split_sample(kernel, list(kernel.sample_inputs(seed))[index]).constants
+    arguments, constants = sample_arguments(kernel, index, seed)
     return Case(id_, kernel, arguments, constants)
+
+
+def sample_arguments(kernel: Kernel, index: int, seed: int) -> tuple[Callable[[], dict[str, Any]], Mapping[str, Any]]:
+    """What makes the arguments of a kernel's sample number `index`, and its constants."""
+
+    def arguments() -> dict[str, Any]:
+        return with_defaults(kernel, dict(split_sample(kernel, kernel.sample_inputs(seed)[index]).arguments))
+
+    return arguments, split_sample(kernel, kernel.sample_inputs(seed)[index]).constants
 
 
 def sample_counts() -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpwave.conformance.suite.library import sample_counts
+from warpwave.conformance.suite.make import probe_names
 from warpwave.conformance.suite.ops import case_names
 
 
@@ -35,4 +36,4 @@ def profile(name: str, seed: int = 0, programs: int | None = None) -> list[str]:
         return generated
     samples = {n: (c if chosen.fixed == "all" else min(c, 1)) for n, c in sample_counts().items()}
     library = [f"kernel:{name}:{i}" for name, count in samples.items() for i in range(count)]
-    return [*case_names(), *library, *generated]
+    return [*case_names(), *probe_names(), *library, *generated]

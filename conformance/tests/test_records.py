@@ -77,7 +77,7 @@ def test_equal_records_are_bit_exact(record):
 
 def test_a_difference_of_one_ulp_in_a_function_is_within_both_bounds(record):
     def nudge(name, x):
-        ordinary = (np.abs(x) > 1e-30) & np.isfinite(x) & (name == EXP)
+        ordinary = (np.abs(x) > 1e-30) & np.isfinite(x) & (x != 1) & (name == EXP)  # e ** 0 is exact
         return np.where(ordinary, np.nextafter(x, np.float32(0)), x)
 
     found = compare(record, changed(record, "ops:functions:f32", nudge))
