@@ -88,7 +88,7 @@ TRANSLATION = (
     _ir("reduction-keeps-nan", "a reduction that should ignore NaN propagates it", "ops:rows",
         r.with_attrs("reduce_max reduce_min", nan=lambda _: "propagate")),
     _ir("max-for-min", "row minima computed as maxima", "ops:rows", r.renamed(reduce_min="reduce_max")),
-    _ir("operand-transposed", "a square operand of a product read the wrong way round", "ops:products kernel:gemm",
+    _ir("operand-transposed", "a square operand of a product read the wrong way round", "kernel:attention",
         r.each("mma", r.transpose_flipped)),
     _ir("accumulator-lost", "a product starts from 0 at each step", "ops:products kernel:gemm",
         r.each("mma", r.accumulator_lost)),
@@ -209,7 +209,7 @@ LAUNCH = (
     _host("extent-off-by-one", "a tensor believed to have one more column", "program kernel", simulation, "_parameters",
           _extent_grown),
     _host("alignment-ignored", "wide accesses whatever the alignment", "program kernel", arguments, "has_wide_rows",
-          lambda _: lambda array: bool(array.shape)),
+          lambda _: lambda array, tile: bool(array.shape)),
 )  # fmt: skip
 
 DEFECTS: tuple[Defect, ...] = (*TRANSLATION, *FUNCTIONS, *LANES, *MEMORY, *LAUNCH)
