@@ -19,7 +19,7 @@ def accumulator_layout(shape: tuple[int, int], warps: int, over: tuple[int, int]
     wgmma gives the four warps of a warpgroup neighbouring blocks of 16 rows; a warpgroup's 64 rows repeat.
     """
     blocks_m, blocks_n = -(-shape[0] // ROWS), -(-shape[1] // COLS)
-    wm, wn = wave_split(warps, blocks_m, blocks_n, over)
+    wm, wn = over if warpgroups else wave_split(warps, blocks_m, blocks_n, over)
     rows, cols = round_up(blocks_m, wm) // wm, round_up(blocks_n, wn) // wn
     if warpgroups:
         assert wm % 4 == 0, f"{wm} warps along the rows are no warpgroups"

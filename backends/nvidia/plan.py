@@ -98,9 +98,9 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     largest = max(_elements(op.result.tile) for op in found)
     rows = max(op.result.tile.shape[0] for op in found)
     held = _held_registers(found)
-    choices = [w for w in (1, 4, 8, 12, 16) if w == 1 or w % 12 or rows % 192 == 0]
-    enough = (w for w in choices if held <= MOST_HELD * w and (w > 4 or largest <= 64 * WARP * w))
-    warps = next(enough, 16)
+    choices = (12,) if rows == 192 else (1, 4, 8, 16)
+    enough = (w for w in choices if held <= MOST_HELD * w and (w > 4 or largest <= 32 * WARP * w))
+    warps = next(enough, choices[-1])
     plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
     return warps
 

@@ -39,7 +39,11 @@ class NvidiaLowering(Lowering):
         self.names.update(names)
         self.maps: list[TensorMap] = []
         self.rings: dict[Op, Ring] = {}
+        self.bulk: set[str] = set()  # tensors that the producer reads
+        self.posted: set[Op] = set()  # stores by the bulk copy engine, through the buffers at `outbox`
+        self.outbox = 0
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
+        self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
         self.groups = 0  # wgmma groups committed so far
         self.uses = Counter(v for op in walk(kernel.body) for v in op.operands)
         self.home = dict(_homes(kernel.body))

@@ -12,14 +12,17 @@ from warpwave.backends.nvidia.lower import text
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
 from warpwave.backends.nvidia.lower.mma import lower_mma
+from warpwave.backends.nvidia.lower.outbox import BUFFER_BYTES, BUFFERS, lower_posted_store, posted_stores
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, produce
 from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.plan import Plan, make_plan
+from warpwave.backends.nvidia.shared_operands import share_operands
 from warpwave.tiles.errors import ResourceError, UnsupportedError
 from warpwave.tiles.ir import Block, Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
+from warpwave.tiles.simt.memory import lower_store
 from warpwave.tiles.simt.ops import COMMON
 from warpwave.tiles.simt.writer import Writer
 
@@ -54,11 +57,19 @@ def _lower_grid(lw: NvidiaLowering, op: Op) -> None:
             lw.body.line(f"rest /= {sizes[axis]};")
 
 
+def _lower_store(lw: NvidiaLowering, op: Op) -> None:
+    if op in lw.posted:
+        lower_posted_store(lw, op)
+    else:
+        lower_store(lw, op)
+
+
 LOWER: dict[str, Callable[[NvidiaLowering, Op], None]] = {
     **COMMON,
     "mma": _lower_product,
     "grid": _lower_grid,
     "barrier": _lower_barrier,
+    "store": _lower_store,
 }
 
 
@@ -102,6 +113,7 @@ def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
     copy = clone(kernel)
     products = dict(zip((op for op in walk(copy.body) if op.name == "mma"), plan.products.values(), strict=True))
     plan = replace(plan, products=products)
+    share_operands(copy, [op for op, product in products.items() if product.engine == "wgmma"])
     lw = NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
     for name, value in zip(copy.param_names, copy.params, strict=True):
         lw.names[value] = name + "_"
@@ -143,6 +155,9 @@ def _emit(lw: NvidiaLowering, stages: int) -> None:
 
 def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     """A producer's branch and the computing warps'."""
+    lw.posted = posted_stores(lw)
+    if lw.posted:
+        lw.outbox = lw.allocate(lw.waves * BUFFERS * BUFFER_BYTES, 1024)
     lw.rings = make_rings(lw, stages)
     init_rings(lw)
     before, rest = _split_at_grid(lw)
@@ -164,6 +179,8 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         with _blocks(lw):
             for op in rest:
                 lw.lower_op(op)
+        if lw.posted:
+            lw.body.line("if (lane == 0) ptx::bulk_wait<0>();")
         lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
         lw.body.locs[place:place] = lw.prologue.locs
         lw.prologue = keep

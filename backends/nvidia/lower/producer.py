@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, map_of, producer_ops, users
+from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, map_of, producer_ops, users
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.control import assign_all
 from warpwave.tiles.simt.memory import open_window
@@ -106,13 +106,10 @@ def _copy(lw: NvidiaLowering, load: StagedLoad, ring: Ring, barrier: str) -> Non
     rows, size = load.tile.shape[0], load.tile.dtype.nbytes
     number = map_of(lw, load.op, load.shared)
     window = open_window(lw, tensor, coords, load.tile, load.op)
-    axes = load.op.attrs["axes"]
-    others = [f"scaled_coordinate({lw.name(c)}, 1)" for axis, c in enumerate(coords) if axis not in axes][::-1]
     per_panel = load.shared.pitch // size
     target = at_stage(load.shared, load.stage_bytes, ring)
-    row, col = window.origins
     with lw.body.each(_panels(load), "panel"), lw.body.each(-(-rows // 256), "part"):
-        place = ", ".join([f"{col} + panel * {per_panel}", f"{row} + part * 256", *others])
+        place = box_place(lw, load.op, coords, window.origins, "part * 256", f"panel * {per_panel}")
         lw.body.line(f"const int place[] = {{{place}}};")
         at = f"smem_at + {target.offset} + panel * {load.shared.panels} + part * {256 * load.shared.pitch}"
         lw.body.line(f"ptx::tensor_load({at}, &map_{number}, {barrier}, place);")
@@ -142,6 +139,10 @@ class _Consumer:
         lw.enter_region()
         counter = lw.fresh("iteration")
         late = self._late_groups(loads)
+        if late:
+            lw.flying = {lw.name(v) for v in self.op.results}
+            for name in sorted(lw.flying):
+                lw.body.line(f"pin({name});")
         with lw.body.block(f"for (int {counter} = 0; {counter} < {loop.trips}; ++{counter})"):
             loop.count(counter)
             for load in loop.ring:
@@ -154,6 +155,7 @@ class _Consumer:
                 lw.enter_region()
             _advance(lw, ring)
         if late:
+            lw.flying = set()
             lw.enter_region()
             with lw.body.block(f"if ({loop.trips} > 0)"):
                 for group in late:

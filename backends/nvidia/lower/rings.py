@@ -1,8 +1,8 @@
-"""Rings of stages that a producer warp fills with the bulk copy engine: which pipelines can have one, and its layout."""
+"""Rings of stages that a producer warp fills with the bulk copy engine: which pipelines have one, and its layout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
@@ -175,11 +175,22 @@ def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile) -> int:
     """The number of the tensor map for a load's tiles."""
     name = lw.kernel.param_names[lw.kernel.params.index(load.operands[0])]
     rows, cols = load.attrs["type"].shape
-    axes = load.attrs["axes"]
-    wanted = TensorMap(name, (axes[0], axes[1]), min(rows, 256), cols, tile.pitch)
+    row_axis, col_axis = load.attrs["axes"]
+    lw.bulk.add(name)
+    return map_number(lw, TensorMap(name, (row_axis, col_axis), min(rows, 256), cols, tile.pitch))
+
+
+def map_number(lw: NvidiaLowering, wanted: TensorMap) -> int:
+    """The place of a tensor map among the kernel's parameters."""
     if wanted not in lw.maps:
         lw.maps.append(wanted)
     return lw.maps.index(wanted)
+
+
+def box_place(lw: NvidiaLowering, op: Op, coords: Sequence[Value], origins: Sequence[str], row: str, col: str) -> str:
+    """Coordinates of a box for the bulk copy engine, innermost first: `row` and `col` count from the tile's origin."""
+    others = [f"scaled_coordinate({lw.name(c)}, 1)" for axis, c in enumerate(coords) if axis not in op.attrs["axes"]]
+    return ", ".join([f"{origins[1]} + {col}", f"{origins[0]} + {row}", *others[::-1]])
 
 
 def at_stage(tile: SharedTile, size: int, ring: Ring) -> SharedTile:

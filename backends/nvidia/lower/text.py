@@ -43,7 +43,7 @@ def _bulk_mask(lw: NvidiaLowering) -> int:
     tensors = [
         n for n, v in zip(lw.kernel.param_names, lw.kernel.params, strict=True) if isinstance(v.type, TensorType)
     ]
-    return sum(1 << tensors.index(name) for name in {m.param for m in lw.maps})
+    return sum(1 << tensors.index(name) for name in lw.bulk)
 
 
 def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -> list[str]:

@@ -44,7 +44,7 @@ def lower_wgmma(lw: NvidiaLowering, op: Op) -> None:
             lw.body.line(f"a[i] = bits<vec<u32, 4>>({held}.v[i]);")
     lw.body.line(f"const u64 b_panels = {_descriptor(second)};")
     lw.body.line(f"const int b_col = {_group_origin(lw, op, 1, group)};")
-    if not fresh:
+    if not fresh and name not in lw.flying:
         lw.body.line(f"pin({name});")
     lw.body.line("ptx::wgmma_fence();")
     with lw.body.each(steps, "s"), lw.body.each(len(blocks), "m"), lw.body.each(across, "n"):
