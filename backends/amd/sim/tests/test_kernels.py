@@ -19,6 +19,18 @@ def test_kernel_gives_numpys_answer(item, target):
     assert not run_driver(item, target, program)
 
 
+EXCHANGING = ("reduce", "layernorm", "softmax", "pingpong", "gemm_dma", "atomics_lds", "generic_lds")
+
+
+@pytest.mark.parametrize("target", _compile.TARGETS)
+@pytest.mark.parametrize("kernel", EXCHANGING)
+def test_waves_that_exchange_data_under_other_interleavings(kernel, target):
+    item = next(d for d in load_all() if d.kernel == kernel)
+    program = sim.load(item.text(target), target=target)
+    for seed in range(1, 6):
+        assert not run_driver(item, target, program, seed=seed, data_seed=seed), f"seed {seed}"
+
+
 def test_every_kernel_of_every_source_has_a_driver():
     driven = {(d.source, d.kernel, t) for d, t in CASES}
     for folder in ("corpus", "kernels"):
