@@ -1,28 +1,34 @@
-"""Speed of the AMD simulator: VALU rates, a 256x256x256 bf16 GEMM, start-up, and scaling over cores.
+"""Speed of the AMD simulator: VALU rates, a bf16 GEMM, start-up, scaling over cores, and a peer side by side.
 
-    python -m warpwave.bench.sim_speed [--tinygrad CHECKOUT]
+    python -m warpwave.bench.sim_speed [--tinygrad CHECKOUT] [--record FILE.json]
 
-With a checkout of tinygrad its emulator runs the same code objects in the same process, and the ratio is printed.
-Every measurement asserts its result first; times are the best of several, in process time of one core.
+With a checkout of tinygrad its emulator runs the same code object in the same process, and the ratio is printed.
+Every measurement asserts its result first; times are the best of several, in process time of one core where one core is
+measured. The record says how loaded the machine was.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import functools
+import importlib.metadata
+import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from warpwave.backends.amd import sim
+from warpwave.bench import sim_peer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CORPUS = REPOSITORY / "backends" / "amd" / "sim" / "tests" / "corpus"
@@ -73,30 +79,59 @@ loop:
 		.amdhsa_float_denorm_mode_32 3
 	.end_amdhsa_kernel
 """
+SDWA = "dst_sel:{} dst_unused:UNUSED_{} src0_sel:{} src1_sel:{}"
 BODIES = {
     "v_fma_f32": "v_fma_f32 v{d}, v{a}, v{b}, v{c}",
     "v_add_u32, scalar source": "v_add_u32_e32 v{d}, s8, v{a}",
     "v_mul_f32, constant": "v_mul_f32_e32 v{d}, 2.0, v{a}",
-    "v_fma_f32 with -x": "v_fma_f32 v{d}, -v{a}, v{b}, v{c}",
     "v_lshl_add_u32": "v_lshl_add_u32 v{d}, v{a}, 2, v{b}",
+    "v_max3_f32": "v_max3_f32 v{d}, v{a}, v{b}, v{c}",
+    "v_cmp_gt_f32": "v_cmp_gt_f32_e32 vcc, v{a}, v{b}",
+    "v_cndmask_b32": "v_cndmask_b32_e64 v{d}, v{a}, v{b}, s[10:11]",
+    "v_perm_b32": "v_perm_b32 v{d}, v{a}, v{b}, s9",
     "v_exp_f32": "v_exp_f32_e32 v{d}, v{a}",
+    "v_log_f32": "v_log_f32_e32 v{d}, v{a}",
+    "v_sin_f32": "v_sin_f32_e32 v{d}, v{a}",
+    "v_rsq_f32": "v_rsq_f32_e32 v{d}, v{a}",
+    "v_fma_f32 with -x": "v_fma_f32 v{d}, -v{a}, v{b}, v{c}",
+    "v_add_f32 with |x|": "v_add_f32_e64 v{d}, |v{a}|, v{b}",
+    "v_mul_f32 with clamp": "v_mul_f32_e64 v{d}, v{a}, v{b} clamp",
+    "v_add_f32, DPP": "v_add_f32_dpp v{d}, v{a}, v{b} row_shr:1 row_mask:0xf bank_mask:0xf",
+    "v_mov_b32, DPP": "v_mov_b32_dpp v{d}, v{a} quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+    "v_add_u32, SDWA": "v_add_u32_sdwa v{d}, v{a}, v{b} " + SDWA.format("DWORD", "PAD", "WORD_1", "BYTE_0"),
+    "v_or_b32, SDWA result": "v_or_b32_sdwa v{d}, v{a}, v{b} " + SDWA.format("WORD_1", "PRESERVE", "WORD_0", "WORD_1"),
+    "v_pk_add_u16": "v_pk_add_u16 v{d}, v{a}, v{b}",
+    "v_pk_mul_f32": "v_pk_mul_f32 v[8:9], v[16:17], v[24:25]",
+    "v_pk_fma_f32": "v_pk_fma_f32 v[8:9], v[16:17], v[24:25], v[18:19]",
+    "v_pk_add_f16": "v_pk_add_f16 v{d}, v{a}, v{b}",
+    "v_pk_fma_f16": "v_pk_fma_f16 v{d}, v{a}, v{b}, v{c}",
+    "v_add_f16": "v_add_f16_e32 v{d}, v{a}, v{b}",
+    "v_fma_f16": "v_fma_f16 v{d}, v{a}, v{b}, v{c}",
+    "v_exp_f16": "v_exp_f16_e32 v{d}, v{a}",
+    "v_fma_mix_f32": "v_fma_mix_f32 v{d}, v{a}, v{b}, v{c} op_sel_hi:[1,1,0]",
+    "v_cvt_f32_f16": "v_cvt_f32_f16_e32 v{d}, v{a}",
+    "v_cvt_f16_f32": "v_cvt_f16_f32_e32 v{d}, v{a}",
+    "v_cvt_pk_bf16_f32": "v_cvt_pk_bf16_f32 v{d}, v{a}, v{b}",
+    "v_cvt_pk_fp8_f32": "v_cvt_pk_fp8_f32 v{d}, v{a}, v{b}",
 }
+ROUNDS = 5  # of launches that are timed one by one; the best counts
 
 
 def loop_text(body: str, turns: int) -> str:
     """A loop of 32 copies of one instruction over defined registers."""
     lines = [body.format(d=8 + i % 8, a=16 + i % 8, b=24 + i % 8, c=8 + (i + 1) % 8) for i in range(32)]
     setup = [f"v_mov_b32_e32 v{i}, 1.0" for i in range(2, 40)]
+    setup += ["s_mov_b32 s9, 0x05040100", "s_mov_b64 s[10:11], 0x5555"]
     return LOOP.format(turns=turns, setup="\n".join("\t" + s for s in setup), body="\n".join("\t" + s for s in lines))
 
 
-def best(run: Callable[[], object], repeats: int = 5) -> float:
-    """Least process time of a call, in seconds."""
+def best(run: Callable[[], object], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time) -> float:
+    """Least time of a call, in seconds."""
     times = []
-    for _ in range(repeats):
-        start = time.process_time()
+    for _ in range(rounds):
+        start = clock()
         run()
-        times.append(time.process_time() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -119,116 +154,104 @@ def gemm_arguments(size: int) -> tuple[list[object], np.ndarray]:
     return [c, *words, n, n, n], a.astype(np.float64) @ b.astype(np.float64).T
 
 
-def report_valu() -> None:
-    """Wave-instructions per second of single instructions, all checks on."""
-    for name, body in BODIES.items():
-        program = sim.load(loop_text(body, 2000), TARGET)
+def valu_rates(names: Iterable[str] = BODIES) -> dict[str, float]:
+    """Million wave-instructions per second of single instructions on one core, all checks on."""
+    rates = {}
+    for name in names:
+        program = sim.load(loop_text(BODIES[name], 2000), TARGET)
         out = np.zeros(64, np.float32)
-        result = program.launch("loop", (1,), (64,), [out], threads=1)
+        count = program.launch("loop", (1,), (64,), [out], threads=1).instructions
         assert (out == 1).all()
-        seconds = best(functools.partial(program.launch, "loop", (1,), (64,), [out], threads=1))
-        print(f"{name:28} {result.instructions / seconds / 1e6:6.1f} M wave-instructions/s")
+        rates[name] = count / best(functools.partial(program.launch, "loop", (1,), (64,), [out], threads=1)) / 1e6
+        print(f"{name:28} {rates[name]:6.1f} M wave-instructions/s")
+    return rates
 
 
-def report_gemm(size: int) -> None:
-    """The corpus GEMM on one core and on all."""
-    text = compile_hip(CORPUS / "k01_gemm_bf16.hip", "-S").decode()
-    program = sim.load(text, TARGET)
-    kernel = program.kernels[0]
+def gemm(size: int, *, threads: int) -> dict[str, float]:
+    """The corpus GEMM: seconds elapsed and of processor time, and how many instructions that were."""
+    program = sim.load(compile_hip(CORPUS / "k01_gemm_bf16.hip", "-S").decode(), TARGET)
     arguments, want = gemm_arguments(size)
     grid = (size // 128, size // 128)
-    result = program.launch(kernel, grid, (256,), arguments, threads=1)
+    run = functools.partial(program.launch, program.kernels[0], grid, (256,), arguments, threads=threads)
+    count = run().instructions
     assert np.abs(arguments[0] - want).max() < 1e-3 * size**0.5
-    one = best(lambda: program.launch(kernel, grid, (256,), arguments, threads=1), 3)
-    print(f"GEMM {size}^3 bf16, one core     {one:.3f} s, {result.instructions} wave-instructions")
-    start = time.perf_counter()
-    program.launch(kernel, grid, (256,), arguments)
-    print(f"GEMM {size}^3 bf16, {os.cpu_count()} cores      {time.perf_counter() - start:.3f} s elapsed")
-    loading = best(lambda: sim.load(text, TARGET))
-    print(f"load (parse and decode)      {1e3 * loading:.1f} ms")
+    elapsed = best(run, clock=time.perf_counter)
+    processor = best(run)
+    print(f"GEMM {size}^3 bf16, {threads} thread(s): {elapsed:.3f} s elapsed, {processor:.3f} s of processor time")
+    return {"threads": threads, "elapsed_s": elapsed, "processor_s": processor, "instructions": count}
 
 
-def tinygrad_seconds(checkout: Path, code: bytes, kernel: str, out: np.ndarray) -> float:
-    """Time of tinygrad's emulator for one wave of `kernel`, after a first run that compiles it."""
-    sys.path[:0] = [str(checkout)]
-    from test.mockgpu.amd import emu  # type: ignore[import-not-found]
-
-    image, entry, rsrc2 = _image(code, kernel)
-    arguments = ctypes.c_uint64(out.ctypes.data)
-    base = ctypes.addressof(image)
-
-    def run() -> None:
-        emu.run_asm(base + entry, 0, 1, 1, 1, 64, 1, 1, ctypes.addressof(arguments), rsrc2, 0, "cdna", None)
-
-    run()
-    return best(run, 2)
+def start_up() -> dict[str, float]:
+    """Milliseconds to load the GEMM's text, and to load and run an empty loop."""
+    text = compile_hip(CORPUS / "k01_gemm_bf16.hip", "-S").decode()
+    loading = 1e3 * best(lambda: sim.load(text, TARGET))
+    short = loop_text(BODIES["v_fma_f32"], 1)
+    out = np.zeros(64, np.float32)
+    first = 1e3 * best(lambda: sim.load(short, TARGET).launch("loop", (1,), (64,), [out], threads=1))
+    print(f"load the GEMM {loading:.1f} ms; load and run a short kernel {first:.1f} ms")
+    return {"load_gemm_ms": loading, "load_and_run_short_kernel_ms": first}
 
 
-def _image(code: bytes, kernel: str) -> tuple[ctypes.Array[ctypes.c_char], int, int]:
-    """A code object's loaded segments, the entry's offset and rsrc2 of a kernel's descriptor."""
-
-    def word(at: int, size: int) -> int:
-        return int.from_bytes(code[at : at + size], "little")
-
-    headers = [word(32, 8) + 56 * i for i in range(word(56, 2))]
-    segments = [(word(h + 8, 8), word(h + 16, 8), word(h + 32, 8), word(h + 40, 8)) for h in headers if word(h, 4) == 1]
-    image = ctypes.create_string_buffer(max(v + m for _, v, _, m in segments) + 4096)
-    for offset, address, size, _ in segments:
-        ctypes.memmove(ctypes.addressof(image) + address, code[offset : offset + size], size)
-    descriptor = _symbol(code, word, kernel + ".kd")
-    raw = image.raw[descriptor : descriptor + 64]
-    entry = descriptor + int.from_bytes(raw[16:24], "little", signed=True)
-    return image, entry, int.from_bytes(raw[52:56], "little")
-
-
-def _symbol(code: bytes, word: Callable[[int, int], int], name: str) -> int:
-    sections = [word(40, 8) + 64 * i for i in range(word(60, 2))]
-    for section in sections:
-        if word(section + 4, 4) not in (2, 11):
-            continue
-        names = word(sections[word(section + 40, 4)] + 24, 8)
-        for at in range(word(section + 24, 8), word(section + 24, 8) + word(section + 32, 8), 24):
-            start = names + word(at, 4)
-            if code[start : code.index(b"\0", start)].decode() == name:
-                return word(at + 8, 8)
-    raise LookupError(name)
-
-
-def report_tinygrad(checkout: Path) -> None:
+def beside_tinygrad(checkout: Path) -> dict[str, float]:
     """The same loop in both simulators, one wave each."""
     text = loop_text(BODIES["v_fma_f32"], 500)
-    with tempfile.TemporaryDirectory() as folder:
-        source, out = Path(folder) / "loop.s", Path(folder) / "loop.co"
-        source.write_text(text)
-        flags = ["-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={TARGET}"]
-        subprocess.run(
-            [sys.executable, "-m", "ziglang", "clang", *flags, "-c", str(source), "-o", str(out) + ".o"], check=True
-        )
-        subprocess.run(
-            [sys.executable, "-m", "ziglang", "ld.lld", "-shared", str(out) + ".o", "-o", str(out)], check=True
-        )
-        code = out.read_bytes()
-    mine = sim.load(text, TARGET)
-    result = np.zeros(64, np.float32)
-    count = mine.launch("loop", (1,), (64,), [result], threads=1).instructions
-    ours = best(lambda: mine.launch("loop", (1,), (64,), [result], threads=1))
-    theirs = tinygrad_seconds(checkout, code, "loop", np.zeros(64, np.float32))
-    print(
-        f"v_fma_f32 loop: ours {count / ours / 1e6:.1f} M/s, "
-        f"tinygrad {count / theirs / 1e6:.3f} M/s, ratio {theirs / ours:.0f}"
+    out = np.zeros(64, np.float32)
+    mine = functools.partial(sim.load(text, TARGET).launch, "loop", (1,), (64,), [out], threads=1)
+    count = mine().instructions
+    ours = count / best(mine) / 1e6
+    peer = sim_peer.runner(checkout, sim_peer.code_object(text, TARGET), "loop", np.zeros(64, np.float32))
+    theirs = count / best(peer, 2) / 1e6
+    print(f"v_fma_f32 loop: ours {ours:.1f} M/s, tinygrad {theirs:.3f} M/s, ratio {ours / theirs:.0f}")
+    return {"ours_M_per_s": ours, "tinygrad_M_per_s": theirs, "ratio": ours / theirs}
+
+
+def revision(checkout: Path) -> str:
+    """The commit of a checkout, or the version it states."""
+    done = subprocess.run(
+        ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
     )
+    return done.stdout.strip() or "unknown"
+
+
+def machine() -> dict[str, Any]:
+    """The host as far as it matters here."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "load_before": [round(x, 2) for x in os.getloadavg()],
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "ziglang": importlib.metadata.version("ziglang"),
+    }
+
+
+def measure(tinygrad: Path | None) -> dict[str, Any]:
+    """Everything, as data."""
+    record: dict[str, Any] = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"), "machine": machine()}
+    record["valu_M_wave_instructions_per_s"] = valu_rates()
+    cores = os.cpu_count() or 1
+    for size in (256, 512, 1024):
+        record[f"gemm_{size}_bf16"] = [gemm(size, threads=n) for n in sorted({1, cores})]
+    record["start"] = start_up()
+    if tinygrad:
+        record["tinygrad"] = {"commit": revision(tinygrad), **beside_tinygrad(tinygrad)}
+    record["machine"]["load_after"] = [round(x, 2) for x in os.getloadavg()]
+    return record
 
 
 def main() -> None:
-    """Print every measurement."""
+    """Print every measurement; write it down when asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tinygrad", type=Path, help="checkout of tinygrad, for the side-by-side figure")
+    parser.add_argument("--record", type=Path, help="file for the measurements as JSON")
     options = parser.parse_args()
-    report_valu()
-    for size in (256, 512):
-        report_gemm(size)
-    if options.tinygrad:
-        report_tinygrad(options.tinygrad)
+    record = measure(options.tinygrad)
+    if options.record:
+        options.record.parent.mkdir(parents=True, exist_ok=True)
+        options.record.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from warpwave.bench.h200 import upstream
 from warpwave.bench.h200.case import BF16_ROUNDING, Case, worst_share
 from warpwave.kernels.attention import attention
 
@@ -19,9 +20,10 @@ def forward(torch: Any, *, batch: int, heads: int, groups: int, n: int, width: i
 
     q, k, v = tensor(heads), tensor(groups), tensor(groups)
     out = torch.empty_like(q)
+    peers = {name: _sdpa(torch, backend, q, k, v, causal) for name, backend in _backends(torch).items()}
     return Case(
         lambda: attention(q, k, v, out, causal=causal),
-        {name: _sdpa(torch, backend, q, k, v, causal) for name, backend in _backends(torch).items()},
+        {**peers, **upstream.attention(torch, q, k, v, causal)},
         lambda: _error(torch, q, k, v, out, causal),
         flops=4.0 * batch * heads * n * n * width * (0.5 if causal else 1.0),
     )

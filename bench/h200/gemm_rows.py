@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from warpwave.bench.h200 import upstream
 from warpwave.bench.h200.case import BF16_ROUNDING, Case, worst_share
 from warpwave.kernels.gemm import gemm
 
@@ -20,7 +21,7 @@ def bf16(torch: Any, *, m: int, n: int, k: int, ab: bool = False) -> Case:
     right = b if ab else b.T
     return Case(
         lambda: gemm(a, b, c, transpose_b=not ab),
-        {"cublas": lambda: torch.mm(a, right, out=peer)},
+        {"cublas": lambda: torch.mm(a, right, out=peer), **upstream.gemm(torch, a, right, m, n, k)},
         lambda: _error(torch, a, right, c, F32_ROUNDING * k),
         flops=2.0 * m * n * k,
     )

@@ -1,6 +1,7 @@
 """Measures our kernels beside their peers and writes a record: JSON with everything, Markdown with the table.
 
     python -m warpwave.bench.h200.run [--out FOLDER] [--only TEXT] [--minutes 5] [--no-compile]
+                                       [--upstream LIBRARY.so]
 
 A row whose kernel or peer fails is reported as such; the others are still measured. A wrong result counts as a failure.
 """
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warpwave.bench.h200 import report, timing
+from warpwave.bench.h200 import report, timing, upstream
 from warpwave.bench.h200.environment import clocks, environment
 from warpwave.bench.h200.rows import Row, all_rows
 from warpwave.conformance.source_tree import provide_entry_points
@@ -50,6 +51,7 @@ def main() -> int:
     """Measure, write, print; 0 if every row was measured."""
     args = _arguments()
     provide_entry_points()
+    upstream.use(args.upstream)
     import torch
 
     torch.manual_seed(0)
@@ -75,6 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", default="h200_record", help="folder for record.json and record.md")
     parser.add_argument("--only", default="", help="only rows whose name contains this")
     parser.add_argument("--minutes", type=float, default=5.0, help="start no row later than this")
+    parser.add_argument("--upstream", default="", help="libraries made by bench.h200.upstream")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which takes long to build")
     return parser.parse_args()
 

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from warpwave.bench.h200 import check, environment, report, run, timing
+from warpwave.bench.h200 import check, environment, report, run, timing, upstream
 from warpwave.bench.h200.case import Case
 from warpwave.bench.h200.rows import Row, all_rows
 
@@ -195,3 +195,18 @@ def test_the_sanitizer_runs_each_tool_on_the_small_samples(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "memcheck: exit 0" in out
     assert "ERROR SUMMARY: 0 errors" in out
+
+
+def test_upstream_is_a_peer_only_where_it_is_right(monkeypatch):
+    monkeypatch.setattr(upstream, "_function", lambda library, name: (library, name))
+    torch = types.SimpleNamespace(empty=lambda *a, **k: None, empty_like=lambda q: None, bfloat16=None)
+    b = types.SimpleNamespace(contiguous=lambda: None)
+    assert upstream.gemm(torch, None, b, 4096, 4096, 4096) == {}
+    monkeypatch.setattr(upstream, "_chosen", ["lib.so"])
+    assert list(upstream.gemm(torch, None, b, 4096, 4096, 4096)) == ["upstream TK"]
+    assert upstream.gemm(torch, None, b, 1000, 4096, 4096) == {}
+    assert upstream.gemm(torch, None, b, 4096, 4096, 1000) == {}
+    q, few = (types.SimpleNamespace(shape=(1, h, 4096, 128)) for h in (16, 2))
+    assert list(upstream.attention(torch, q, q, q, False)) == ["upstream TK lcf"]
+    assert upstream.attention(torch, q, q, q, True) == {}
+    assert upstream.attention(torch, q, few, few, False) == {}
