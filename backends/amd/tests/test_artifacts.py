@@ -170,7 +170,7 @@ hashed = {str(path.resolve()) for folder, pattern in artifacts._SOURCES for path
 from pathlib import Path
 loaded = {str(Path(m.__file__).resolve()) for n, m in sys.modules.items() if n.startswith("warpwave.") and m.__file__}
 # captured IR is in the key as such: what makes it, and what runs programs, is not
-apart = ("nvidia", "capture", "language", "runtime", "passes", "reference", "kernels", "sim", "cli")
+apart = ("nvidia", "capture", "drawing", "language", "runtime", "passes", "reference", "kernels", "sim", "cli")
 print(sorted(p for p in loaded - hashed if not any(f"/{a}/" in p for a in apart) and "__init__" not in p))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
