@@ -48,9 +48,9 @@ ACCURACY(rcp, rcp_(x), 1.0 / x)
 ACCURACY(tanh, tanh_(x), tanh(x))
 ACCURACY(sigmoid, sigmoid_(x), 1.0 / (1.0 + exp(-x)))
 ACCURACY(erf, erf_(x), erf(x))
-ACCURACY(gelu, gelu_(x), isinf(x) ? (x > 0 ? x : -0.0) : 0.5 * x * erfc(-x * 0.70710678118654752440))
-ACCURACY(gelu_tanh, gelu_tanh_(x), isinf(x) ? (x > 0 ? x : -0.0) : x / (1.0 + exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x))))
-ACCURACY(silu, silu_(x), isinf(x) ? (x > 0 ? x : -0.0) : x / (1.0 + exp(-x)))
+ACCURACY(gelu, gelu_(x), 0.5 * x * erfc(-x * 0.70710678118654752440))
+ACCURACY(gelu_tanh, gelu_tanh_(x), x / (1.0 + exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x))))
+ACCURACY(silu, silu_(x), x / (1.0 + exp(-x)))
 
 // -- conversions -------------------------------------------------------------------------------------------------
 
