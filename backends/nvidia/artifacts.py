@@ -57,8 +57,8 @@ def own_version() -> str:
     return digest.hexdigest()
 
 
-def load(path: Path) -> tuple[Lowered, Mapping[str, Any]] | None:
-    """The lowered kernel and its resources, if they were kept."""
+def load(path: Path) -> tuple[Lowered, Mapping[str, Any] | None] | None:
+    """The lowered kernel, if it was kept, and its resources, if they were looked at."""
     if _bypassed.get():
         return None
     try:
@@ -68,13 +68,13 @@ def load(path: Path) -> tuple[Lowered, Mapping[str, Any]] | None:
     return _lowered_from(found["lowered"]), found["resources"]
 
 
-def save(path: Path, lowered: Lowered, resources: Mapping[str, Any]) -> None:
+def save(path: Path, lowered: Lowered, resources: Mapping[str, Any] | None) -> None:
     """Keep a lowered kernel; the file appears whole or not at all, also with several processes."""
     if _bypassed.get():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
-        new.write(json.dumps({"lowered": _lowered_to(lowered), "resources": dict(resources)}))
+        new.write(json.dumps({"lowered": _lowered_to(lowered), "resources": resources}))
     os.replace(new.name, path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpwave.backends.nvidia import build, sass
 from warpwave.backends.nvidia.arch import TARGETS
-from warpwave.backends.nvidia.compilation import compiled
+from warpwave.backends.nvidia.compilation import ALTERNATIVES, compiled
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.tuned import constants_for
@@ -52,6 +52,11 @@ class NvidiaBackend:
             raise UnsupportedError(f"there is no simulator for {target.removesuffix(SIMULATED)}", loc=kernel.loc)
         arch = TARGETS[target.split(":")[1]]
         return compiled(kernel, arch, options)
+
+    @property
+    def alternatives(self) -> Mapping[str, tuple[int, ...]]:
+        """Options that are worth trying for a kernel that does not fit."""
+        return ALTERNATIVES
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""

@@ -10,17 +10,25 @@ from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.tiles.ir import Kernel
 
+# What a search for a configuration that fits may vary (see tiles.runtime.fitting).
+ALTERNATIVES: Mapping[str, tuple[int, ...]] = {"warps": (8, 4), "stages": (3, 2, 1)}
+
 
 def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> NvidiaProgram:
-    """The built kernel; ResourceError if it does not fit."""
-    path = artifacts.place(kernel, target.name, options)
+    """The built kernel; ResourceError if it does not fit, unless the option `allow_spills` is set."""
+    choices = {name: value for name, value in options.items() if name != "allow_spills"}
+    path = artifacts.place(kernel, target.name, choices)
     found = artifacts.load(path)
     if found is not None:
         program = NvidiaProgram(kernel, target, *found)
     else:
         from warpwave.backends.nvidia.lower.lower import lower  # a hit in the cache does without
 
-        program = NvidiaProgram(kernel, target, lower(kernel, target, dict(options)))
-        artifacts.save(path, program.lowered, program.resources)
-    program.check_resources()
+        program = NvidiaProgram(kernel, target, lower(kernel, target, choices))
+    if not options.get("allow_spills"):
+        if program.kept_resources is None:
+            artifacts.save(path, program.lowered, program.resources)
+        program.check_resources()
+    elif found is None:
+        artifacts.save(path, program.lowered, None)
     return program

@@ -97,6 +97,20 @@ def test_the_cache_can_be_bypassed(lowerings):
     assert len(lowerings) == 2
 
 
+def test_spills_can_be_allowed_and_are_then_not_looked_for(lowerings, monkeypatch):
+    kernel = ir_of(scale, X, X, 1.0)
+    built = []
+    real = build.build
+    monkeypatch.setattr("warpwave.backends.nvidia.program.build", lambda *a: (built.append(a), real(*a))[1])
+    for _ in range(2):
+        assert compilation.compiled(kernel, SM90A, {"allow_spills": True}).kept_resources is None
+    assert not built
+    assert compilation.compiled(kernel, SM90A, {}).resources["registers"] > 0
+    assert compilation.compiled(kernel, SM90A, {}).kept_resources
+    assert lowerings == [("sm90a", {})]
+    assert len(built) == 1
+
+
 def test_a_kernel_that_does_not_fit_is_refused_from_the_cache_too(monkeypatch):
     kernel, lowered = lowered_scale()
     monkeypatch.setattr(lowering, "lower", lambda *_: replace(lowered, shared_bytes=300000))
