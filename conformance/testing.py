@@ -105,14 +105,18 @@ def _arguments(kernel: Kernel, inputs: Inputs, values: str, seed: int) -> dict[s
 
 def _value(described: Any, values: str, seed: int, index: int) -> Any:
     """An argument: as it is, or made from its description."""
+    import numpy as np
+
     from warpwave.conformance.programs.values import INTEGERS, fill
     from warpwave.tiles.runtime.spec import ArraySpec, ScalarSpec, spec
 
     found = spec(described) if isinstance(described, str) else described
     if isinstance(found, ScalarSpec):
         return found.value
+    if isinstance(found, np.ndarray):
+        return found.copy(order="K")
     if not isinstance(found, ArraySpec):
-        return found.copy(order="K") if hasattr(found, "copy") else found
+        return found
     shape = tuple(n for n in found.shape if n is not None)
     usable = values if found.dtype.is_float or values in INTEGERS else "normal"
     return fill(usable, found.dtype, shape, seed, index)

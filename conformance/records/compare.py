@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpwave.conformance import ledger
+from warpwave.conformance.ledger import Outcome as Confirmation
+from warpwave.conformance.ledger import confirm
 from warpwave.conformance.probes import bits_of
 from warpwave.conformance.records.kept import Array, Kept, indices
 from warpwave.conformance.records.record import Record, Result
@@ -34,7 +35,7 @@ class Comparison:
 
     differences: list[Difference] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    ledger: list[ledger.Outcome] = field(default_factory=list)
+    ledger: list[Confirmation] = field(default_factory=list)
 
     def skip(self, why: str, case: str) -> None:
         """A case that is in one record only, or not the same in both."""
@@ -45,7 +46,7 @@ class Comparison:
         return sum(d.verdict.level is level for d in self.differences)
 
     @property
-    def surprises(self) -> list[ledger.Outcome]:
+    def surprises(self) -> list[Confirmation]:
         """Results that the ledger of known differences predicts otherwise."""
         return [o for o in self.ledger if not o.holds]
 
@@ -72,12 +73,11 @@ def compare(a: Record, b: Record) -> Comparison:
     return found
 
 
-def _confirmed(record: Record) -> list[ledger.Outcome]:
+def _confirmed(record: Record) -> list[Confirmation]:
     """The bits of each probe in a record against the ledger."""
     probes = [r for r in record.results if r.outcome.case.startswith("ledger:") and r.outcome.status is Status.OK]
     return [
-        ledger.confirm(r.outcome.case.split(":", 1)[1], r.outcome.target, bits_of(_whole(r.outputs["out"])))
-        for r in probes
+        confirm(r.outcome.case.split(":", 1)[1], r.outcome.target, bits_of(_whole(r.outputs["out"]))) for r in probes
     ]
 
 

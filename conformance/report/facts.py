@@ -45,6 +45,9 @@ class Cell:
         return f"{v.level.value}, {v.bit_exact} of {v.elements} bit-exact, {worst}"
 
 
+Grid = Mapping[str, Mapping[str, Mapping[str, Cell]]]  # op, dtype, target
+
+
 @dataclass(frozen=True)
 class Summary:
     """One target in numbers."""
@@ -65,7 +68,7 @@ class Facts:
     record: Record
     targets: tuple[str, ...]
     summaries: tuple[Summary, ...]
-    grid: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Cell]]]]  # family, op, dtype, target
+    grid: Mapping[str, Grid]  # by family
     ratios: Mapping[str, Sequence[float]]  # of generated programs, by target
     pairs: Comparison
     bad: tuple[Outcome, ...]
@@ -141,7 +144,7 @@ def _only(record: Record, target: str) -> Record:
     return Record(record.run, record.environment, results, record.cases, record.complete)
 
 
-def formats_of(grid: Mapping[str, Mapping[str, object]]) -> list[str]:
+def formats_of(grid: Grid) -> list[str]:
     """The dtypes that a family's rows have, in the usual order."""
     present = {dtype for row in grid.values() for dtype in row}
     return [f for f in FORMATS if f in present]

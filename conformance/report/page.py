@@ -9,7 +9,7 @@ from importlib.resources import files
 from warpwave.conformance.cli_text import bad_line
 from warpwave.conformance.ledger import ENTRIES
 from warpwave.conformance.records.compare import by_pair
-from warpwave.conformance.report.facts import Cell, Facts, Summary, formats_of
+from warpwave.conformance.report.facts import Cell, Facts, Grid, Summary, formats_of
 from warpwave.conformance.report.svg import COLOURS, Dot, dot_plot, histogram
 from warpwave.conformance.verdicts import Level
 
@@ -23,6 +23,7 @@ MEANINGS = {
     "refused": "the target says that it cannot",
 }
 TIGHTEST = 36
+WIDE = 5
 
 
 def page(facts: Facts) -> str:
@@ -112,15 +113,17 @@ def _grid_section(facts: Facts) -> str:
     parts.append(
         f"<p>In each cell one box for each target, in this order: {escape(order)}. Point at a box for figures.</p>"
     )
-    for family, rows in facts.grid.items():
-        parts.append(f"<h3>{escape(family)}</h3>")
-        formats = formats_of(rows)
-        body = [
-            [escape(op), *(_boxes(cells.get(f, {}), facts.targets, f"{op} {f}") for f in formats)]
-            for op, cells in rows.items()
-        ]
-        parts.append(table(["", *formats], body, "grid"))
-    return "".join(parts)
+    narrow_first = sorted(facts.grid.items(), key=lambda item: len(formats_of(item[1])) > WIDE)
+    families = (_family(name, rows, facts.targets) for name, rows in narrow_first)
+    return "".join([*parts, f'<div class="families">{"".join(families)}</div>'])
+
+
+def _family(name: str, rows: Grid, targets: Sequence[str]) -> str:
+    formats = formats_of(rows)
+    body = [
+        [escape(op), *(_boxes(cells.get(f, {}), targets, f"{op} {f}") for f in formats)] for op, cells in rows.items()
+    ]
+    return f"<section><h3>{escape(name)}</h3>{table(['', *formats], body, 'grid')}</section>"
 
 
 def _boxes(cells: Mapping[str, Cell], targets: Sequence[str], what: str) -> str:
@@ -144,7 +147,7 @@ def _plots(facts: Facts) -> str:
             dot_plot(rows),
             "<h3>Generated programs</h3>",
             "<p>How much of its bound each inexact output of a generated program used (heights are logarithmic).</p>",
-            histogram(facts.ratios),
+            histogram({target: shares for target, shares in facts.ratios.items() if shares}),
         ]
     )
 
@@ -191,11 +194,11 @@ def _ledger() -> str:
 
 
 def _predictions(predictions: Mapping[str, Sequence[int]]) -> str:
-    shown = []
+    sides: dict[str, list[str]] = {}
     for side, bits in predictions.items():
         text = " ".join(f"{b:x}" for b in bits[:6]) + (" …" if len(bits) > 6 else "")
-        shown.append(f"{escape(side)}: <code>{text}</code>")
-    return "<br>".join(shown)
+        sides.setdefault(text, []).append(side)
+    return "<br>".join(f"{escape(', '.join(names))}: <code>{text}</code>" for text, names in sides.items())
 
 
 def _bad(facts: Facts) -> str:

@@ -26,6 +26,7 @@ class Case:
 
     `labels` says which op and dtype an output shows, where one output is one op. `stored` is what a record
     keeps, so that the case can be made again after the generator has changed; library kernels keep nothing.
+    `undefined`: the language leaves the result open, so that nothing is demanded of it.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Case:
     constants: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stored: Mapping[str, Any] = field(default_factory=dict)
+    undefined: bool = False
 
     def input_digest(self) -> str:
         """A digest of all arguments as they are before a run."""

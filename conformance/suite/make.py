@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpwave.conformance.ledger import ENTRIES
 from warpwave.conformance.probes import PROBES, KernelProbe
 from warpwave.conformance.programs.generate import program_of_seed
 from warpwave.conformance.suite import ops
@@ -17,7 +18,9 @@ def probe_names() -> list[str]:
 
 def probe_case(id_: str, probe: KernelProbe) -> Case:
     """The case of a ledger's kernel."""
-    return Case(id_, probe.kernel, probe.arguments, probe.constants)
+    entry = next((e for e in ENTRIES if e.name == probe.name), None)
+    undefined = entry is not None and entry.contract == "undefined"
+    return Case(id_, probe.kernel, probe.arguments, probe.constants, undefined=undefined)
 
 
 def make_case(id_: str) -> Case:
@@ -30,6 +33,7 @@ def make_case(id_: str) -> Case:
         return program_case(id_, program, labels)
     if kind == "kernel" and len(rest) == 2 and rest[1].isdecimal():
         return library_case(id_, rest[0], int(rest[1]))
-    if kind == "ledger" and id_ in probe_names():
-        return probe_case(id_, PROBES[rest[0]])
+    probe = PROBES.get(rest[0]) if kind == "ledger" else None
+    if isinstance(probe, KernelProbe):
+        return probe_case(id_, probe)
     raise TileValueError(f"there is no case {id_!r}", hint="cases are program:7, ops:functions:f32, kernel:softmax:0")
