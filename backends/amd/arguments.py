@@ -11,7 +11,7 @@ from functools import cached_property
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.grid_order import choose_order
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.ir import Kernel, walk
+from warpwave.tiles.ir import Kernel, Value, walk
 from warpwave.tiles.reference import Extents, launch_grid
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.types import TensorType
@@ -21,7 +21,7 @@ Argument = Array | int | float | bool
 MAX_GRID = 2**31 - 1
 MAX_GRID_RANK = 4
 ALL_WIDE = 2**32 - 1
-MAX_ROW_BYTES = 2**20  # a tile has at most 2048 rows, so that offsets within it stay below 2**31
+MAX_REACH = 2**31 - 2**16  # bytes from a tile's first element to its last that fast loads can count
 REMEMBERED = 4096
 
 _SCALARS = {"bool": "?", "i32": "i", "i64": "q", "f32": "f"}
@@ -59,6 +59,7 @@ class Packer:
         self._xcds = target.chips[0].xcds
         atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
+        self._reaches = [reach for value, reach in staged_extents(kernel).items() if isinstance(value.type, TensorType)]
         self._geometries: dict[tuple[object, ...], Geometry] = {}
         self._prints = prints
 
@@ -91,7 +92,7 @@ class Packer:
         tail = (*padded, order.chunk, order.window) if order else padded
         pairs = zip(arguments.values(), self._units, strict=True)
         spans = tuple(_relative(a, unit) if isinstance(a, Array) else None for a, unit in pairs)
-        return Geometry(blocks, sizes, tail, wide_tensors(arguments), spans)
+        return Geometry(blocks, sizes, tail, wide_tensors(arguments, self._reaches), spans)
 
 
 def _codes(type_: object) -> str:
@@ -130,14 +131,32 @@ def span(array: Array, unit: int) -> Span:
     return Span(low, high - low, array.address - low)
 
 
-def wide_tensors(arguments: Mapping[str, Argument]) -> int:
-    """One bit for each tensor, set if it has wide rows; bits of no tensor are set, as in ALL_WIDE."""
+def staged_extents(kernel: Kernel) -> dict[Value, dict[int, int]]:
+    """For each parameter, the largest extent along each axis of the tiles that are loaded to shared memory.
+
+    The offsets within these have 32 bits; what a tile lies in, such as batches, has 64.
+    """
+    found: dict[Value, dict[int, int]] = {value: {} for value in kernel.params}
+    for op in walk(kernel.body):
+        if op.name == "load" and op.attrs["type"].space == "shared":
+            extents = found[op.operands[0]]
+            for axis, extent in zip(op.attrs["axes"], op.attrs["type"].shape, strict=True):
+                extents[axis] = max(extents.get(axis, 0), extent)
+    return found
+
+
+def wide_tensors(arguments: Mapping[str, Argument], extents: Sequence[Mapping[int, int]]) -> int:
+    """One bit for each tensor, set if it has wide rows; bits of no tensor are set, as in ALL_WIDE.
+
+    `extents` of tiles are of the tensors in order (see `staged_extents`).
+    """
     tensors = [a for a in arguments.values() if isinstance(a, Array)]
-    narrow = sum([1 << i for i, array in enumerate(tensors) if not has_wide_rows(array)])
+    pairs = enumerate(zip(tensors, extents, strict=True))
+    narrow = sum([1 << i for i, (array, tile) in pairs if not has_wide_rows(array, tile)])
     return ALL_WIDE & ~narrow
 
 
-def has_wide_rows(array: Array) -> bool:
+def has_wide_rows(array: Array, tile: Mapping[int, int]) -> bool:
     """Whether rows are contiguous, aligned and of whole 16-byte units, and offsets within a tile fit 32 bits."""
     if not array.shape:
         return False
@@ -145,7 +164,8 @@ def has_wide_rows(array: Array) -> bool:
     *outer, last = array.strides
     aligned = array.address % 16 == 0 and all([s * size % 16 == 0 for s in outer])
     whole = last == 1 and array.shape[-1] * size % 16 == 0
-    return aligned and whole and all([0 <= s * size < MAX_ROW_BYTES for s in outer])
+    reaches = [(n - 1) * array.strides[axis] * size for axis, n in tile.items()]
+    return aligned and whole and all([r >= 0 for r in reaches]) and sum(reaches) < MAX_REACH
 
 
 def values(arguments: Sequence[Argument], bases: Sequence[int], spans: Sequence[Span | None]) -> list[int | float]:

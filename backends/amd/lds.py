@@ -103,9 +103,9 @@ def least_conflicts(layout: SharedLayout, reads: Iterable[Read], chunk: int) -> 
     for read in reads:
         words = layout.offsets(read.rows, read.cols)[:, None] // BANK_BYTES + np.arange(read.access.width // BANK_BYTES)
         for lanes in read.access.phases:
-            places = np.unique(words[list(lanes)]) % (chunk // BANK_BYTES)
-            shared = read.access.banks * BANK_BYTES // chunk
-            least += read.weight * (-(-int(np.bincount(places).max()) // shared) - 1)
+            places = [word % (chunk // BANK_BYTES) for word in set(words[list(lanes)].ravel().tolist())]
+            banks = read.access.banks * BANK_BYTES // chunk
+            least += read.weight * (-(-max(map(places.count, places)) // banks) - 1)
     return least
 
 

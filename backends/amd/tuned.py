@@ -11,16 +11,12 @@ DEPTH_BYTES = {"gfx942": 64, "gfx950": 128}
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """With a bias comes an epilogue, whose temporaries do not fit beside a 256 x 256 accumulator."""
-    constants = {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
-    if arguments.get("bias") is not None and arguments["c"].shape[-1] > 128:
-        constants["BN"] = 128
-    return constants
+    return {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
 
 
 def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """gfx942 stages tiles in registers, which wide heads leave none for."""
-    wide = max(arguments["q"].shape[-1], arguments["v"].shape[-1]) > 192
+    """gfx942 stages tiles in registers, which wide heads leave few for; two stages of 64 keys do not fit its LDS."""
+    wide = max(arguments["q"].shape[-1], arguments["v"].shape[-1]) > 96
     return {"BK": 32} if arch == "gfx942" and wide else {}
 
 

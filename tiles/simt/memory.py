@@ -87,7 +87,7 @@ def run_length(layout: Layout, dtype: DType) -> int:
     return min(length, 16 // dtype.nbytes)
 
 
-def _wide_run(window: Window, layout: Layout, tile: TileType) -> int:
+def wide_run(window: Window, layout: Layout, tile: TileType) -> int:
     """Elements of one access to a tensor with wide rows: none straddles the edge of the tensor or of the tile."""
     return math.gcd(run_length(layout, tile.dtype), window.divisor, tile.shape[-1])
 
@@ -137,7 +137,7 @@ def lower_load(lw: Lowering, op: Op) -> None:
 
 def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str) -> None:
     """Fill a declared register tile from a window."""
-    run = _wide_run(window, layout, tile)
+    run = wide_run(window, layout, tile)
     count = len(layout.items)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"):
@@ -188,7 +188,7 @@ def lower_store(lw: Lowering, op: Op) -> None:
         return
     layout, name = lw.layout(value), lw.name(value)
     primary = lw.primary(layout)
-    run = _wide_run(window, layout, tile)
+    run = wide_run(window, layout, tile)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
             condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")

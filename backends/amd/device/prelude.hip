@@ -3,8 +3,10 @@
 
 #define DEVICE __attribute__((device, always_inline)) inline
 #define SHARED __attribute__((shared))
-#define KERNEL(threads, waves) \
-  extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(waves)))
+// Accesses are as aligned as their types say: the compiler must not merge narrow ones into wide unaligned ones.
+#define KERNEL(threads, waves)                                                                          \
+  extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(waves), \
+                            target("no-unaligned-access-mode")))
 #define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); ++i)
 
 typedef unsigned int u32;
@@ -23,6 +25,11 @@ template <class T> DEVICE T in_register(T x) {
   asm("" : "+v"(x));
   return x;
 }
+
+// A value that all lanes share, in a scalar register: divisions leave theirs in vector registers, and with it all
+// that is computed from them.
+DEVICE int same_for_all(int x) { return __builtin_amdgcn_readfirstlane(x); }
+DEVICE u64 same_for_all(u64 x) { return (u64)(u32)same_for_all((int)(x >> 32)) << 32 | (u32)same_for_all((int)x); }
 
 // -- vectors and register tiles ------------------------------------------------------------------------
 
@@ -502,6 +509,13 @@ DEVICE int trip_count(int start, int stop, int step) {
 // A buffer over everything from `p` on; lanes that must not read pass an offset beyond it and get zeros.
 DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
   return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, 0x7ffffff0, 0x00027000);
+}
+
+// N elements of 4, 8 or 16 bytes in all.
+template <class T, int N> DEVICE vec<T, N> load_buffer(__amdgpu_buffer_rsrc_t from, int offset) {
+  if constexpr (sizeof(T) * N == 16) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b128(from, offset, 0, 0));
+  else if constexpr (sizeof(T) * N == 8) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b64(from, offset, 0, 0));
+  else return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b32(from, offset, 0, 0));
 }
 
 // 16 bytes for each lane, to 16 bytes for each lane from `to` + Added on, which all lanes of the wave share; `from`

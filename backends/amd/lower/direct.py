@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwave.backends.amd.arch import DIRECT, WAVE
-from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, open_moving
+from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
-from warpwave.tiles.ir import Value
-from warpwave.tiles.simt.context import Lowering, SharedTile
+from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.memory import Window, emit_load, open_window
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import wide_layout, write_shared
@@ -133,7 +132,7 @@ class DirectLoop(AmdLoop):
         sketch = Fetch(staged, None, *names, "", lw.waves)  # type: ignore[arg-type]
         moving = open_moving(lw, self.op, staged.op, sketch.before)
         whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
-        possible = f"({lw.wide(tensor)} && {_is_zero_fill(lw, fill)} && {str(whole_chunks).lower()})"
+        possible = f"({lw.wide(tensor)} && {str(is_zero(lw, fill) and whole_chunks).lower()})"
         fetch = Fetch(staged, moving, *names, possible, lw.waves)
         self._declare_places(fetch)
         return fetch
@@ -211,10 +210,3 @@ class DirectLoop(AmdLoop):
         lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
         emit_load(lw, window, layout, tile, staged, fill)
         write_shared(lw, target, staged, layout, tile, ordered=True)
-
-
-def _is_zero_fill(lw: Lowering, fill: Value) -> str:
-    """Direct loads put zeros where they read outside."""
-    made_by = lw.definitions.get(fill)
-    zero = made_by is not None and made_by.name == "constant" and str(float(made_by.attrs["value"])) == "0.0"
-    return str(zero).lower()

@@ -50,7 +50,7 @@ def _lower_grid(lw: AmdLowering, op: Op) -> None:
         lw.body.line(f"int rest = contiguous_transform(block_id, {total});")
     for axis in reversed(range(last + 1)):
         name = lw.define(op.results[axis], op.results[axis].name)
-        lw.body.line(f"const int {name} = rest % {sizes[axis]};")
+        lw.body.line(f"const int {name} = same_for_all(rest % {sizes[axis]});")
         if axis:
             lw.body.line(f"rest /= {sizes[axis]};")
 
@@ -106,7 +106,8 @@ def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
         "",
         f"KERNEL({lw.plan.threads}, 1)",
         f"void {kernel.name}({', '.join(parameters)}) {{",
-        f"  SHARED __attribute__((aligned(128))) static u8 lds[{max(shared_bytes, 16)}];",
+        f"  SHARED __attribute__((aligned(128))) static u8 shared_memory[{max(shared_bytes, 16)}];",
+        "  u8 *const lds = shared_memory;",  # of accesses to an array by name, clang forgets the alignment
         f"  u8 *const scratch = lds + {lw.peak_shared_bytes};",
         "  const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread & 63;",
         "  const int wave = __builtin_amdgcn_readfirstlane(thread >> 6);",

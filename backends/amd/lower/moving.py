@@ -103,8 +103,10 @@ def open_moving(lw: Lowering, loop: Op, op: Op, before: int) -> MovingLoad:
         steps.append(f"({step} * {tile.shape[first.axes.index(axis)]})" if scaled else step)
     moved = [f"{step} * {_stride(first, axis)}" for axis, step in enumerate(steps) if step not in (None, "0")]
     load = MovingLoad(op, tuple(steps), first, lw.fresh("next"), lw.fresh("advance"))
-    lw.body.line(f"auto {load.next} = (const GLOBAL char *){first.tensor}.at({first.element}) - {before};")
-    lw.body.line(f"const long {load.advance} = ({' + '.join(moved) or '0L'}) * {tile.dtype.nbytes};")
+    start = f"same_for_all((u64){first.tensor}.at({first.element}) - {before})"
+    lw.body.line(f"auto {load.next} = (const GLOBAL char *){start};")
+    advance = f"({' + '.join(moved) or '0L'}) * {tile.dtype.nbytes}"
+    lw.body.line(f"const long {load.advance} = same_for_all((u64)({advance}));")
     return load
 
 
@@ -136,3 +138,9 @@ def _origin(lw: Lowering, load: MovingLoad, axis: int) -> tuple[str, int]:
         tile_axis = load.first.axes.index(axis)
         return load.first.origins[tile_axis], load.tile.shape[tile_axis]
     return lw.name(load.op.operands[2 + axis]), 1
+
+
+def is_zero(lw: Lowering, fill: Value) -> bool:
+    """Whether what stands for elements outside is what buffers give there."""
+    made_by = lw.definitions.get(fill)
+    return made_by is not None and made_by.name == "constant" and str(float(made_by.attrs["value"])) == "0.0"

@@ -53,9 +53,9 @@ def _transposing_block(lw: AmdLowering, value: Value, uses: Sequence[Op]) -> Coo
     no transposing read. A block has 8 bytes in a row, as loaded, and 4 or 8 in a column, as written.
     """
     tile, made_by = value.tile, lw.definitions.get(value)
-    through_registers = DIRECT not in lw.target.direct_to_lds_widths and made_by is not None and made_by.name == "load"
+    loaded = tile.space == "shared" and made_by is not None and made_by.name == "load"
     everything = [op for op in walk(lw.kernel.body) if value in op.operands]
-    if not through_registers or not uses or len(everything) != len(uses) or tile.rank != 2:
+    if not loaded or DIRECT in lw.target.direct_to_lds_widths or not uses or len(everything) != len(uses):
         return None
     if any(_reads_along_rows(op, value) or op.operands.count(value) > 1 for op in uses):
         return None

@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
-from warpwave.tiles.simt.memory import emit_load, open_window
+from warpwave.tiles.simt.context import both, declare_place
+from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.memory import emit_load, open_window, set_run, wide_run
+from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import staging_layout, write_shared
+from warpwave.tiles.simt.writer import ctype
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A tile on its way: `name` holds it in registers, `offsets` of a lane's runs count from the moving pointer.
+
+    `possible` is a constant C condition that runs can be loaded so at all.
+    """
+
+    staged: StagedLoad
+    layout: Layout
+    moving: MovingLoad
+    run: int
+    name: str
+    offsets: str
+    possible: str
+
+    @property
+    def count(self) -> int:
+        """Runs of a lane."""
+        return len(self.layout.items) // self.run
 
 
 class StagedLoop(AmdLoop):
@@ -13,19 +41,25 @@ class StagedLoop(AmdLoop):
     def emit(self) -> None:
         """The next iteration's tiles wait in registers while this one is computed."""
         lw = self.lw
-        layouts = [staging_layout(lw, load.shared, load.tile) for load in self.ring]
-        staged = [lw.fresh("staged") for _ in self.ring]
-        for load, layout, name in zip(self.ring, layouts, staged, strict=True):
-            lw.body.line(f"{lw.tile_type(load.tile.dtype, layout)} {name};")
+        self.coordinates_at("0")
+        tiles = [self._declare(load) for load in self.ring]
+        whole = count_whole(lw, [tile.moving for tile in tiles], self.trips, 1)
+        lw.body.line(f"if (!({' && '.join(tile.possible for tile in tiles)})) {whole} = 0;")
         with lw.body.block("const auto fetch = [&](int iteration) LAMBDA", "};"):
-            self.coordinates_at("iteration")
-            for load, layout, name in zip(self.ring, layouts, staged, strict=True):
-                tensor, fill, *coords = load.op.operands
-                window = open_window(lw, tensor, coords, load.tile, load.op)
-                emit_load(lw, window, layout, load.tile, name, lw.name(fill))
+            with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
+                for tile in tiles:
+                    self._load_whole(tile)
+            with lw.body.block("else"):
+                self.coordinates_at("iteration")
+                for tile in tiles:
+                    tensor, fill, *coords = tile.staged.op.operands
+                    window = open_window(lw, tensor, coords, tile.staged.tile, tile.staged.op)
+                    emit_load(lw, window, tile.layout, tile.staged.tile, tile.name, lw.name(fill))
+            for tile in tiles:
+                lw.body.line(f"{tile.moving.next} += {tile.moving.advance};")
         with lw.body.block("const auto publish = [&](int stage) LAMBDA", "};"):
-            for load, layout, name in zip(self.ring, layouts, staged, strict=True):
-                write_shared(lw, load.at("stage"), name, layout, load.tile, ordered=True)
+            for tile in tiles:
+                write_shared(lw, tile.staged.at("stage"), tile.name, tile.layout, tile.staged.tile, ordered=True)
         lw.enter_region()
         lw.barrier()
         lw.body.line(f"if ({self.trips} > 0) fetch(0);")
@@ -58,3 +92,35 @@ class StagedLoop(AmdLoop):
             lw.barrier()
             lw.body.line(f"if ({counter} + 1 < {self.trips}) fetch({counter} + 1);")
             self.iteration(counter, "stage")
+
+    # -- one tile -------------------------------------------------------------------------------------
+
+    def _declare(self, staged: StagedLoad) -> Waiting:
+        """Declare a tile's registers, its pointer and each lane's offsets from there."""
+        lw, shape, dtype = self.lw, staged.tile.shape, staged.tile.dtype
+        tensor, fill, *_ = staged.op.operands
+        layout = staging_layout(lw, staged.shared, staged.tile)
+        moving = open_moving(lw, self.op, staged.op, 0)
+        run = wide_run(moving.first, layout, staged.tile)
+        words = str(run * dtype.nbytes % 4 == 0 and is_zero(lw, fill)).lower()
+        names = lw.fresh("staged"), lw.fresh("offset"), f"({lw.wide(tensor)} && {words})"
+        tile = Waiting(staged, layout, moving, run, *names)
+        lw.body.line(f"{lw.tile_type(dtype, layout)} {tile.name};")
+        lw.body.line(f"int {tile.offsets}[{tile.count}];")
+        with lw.body.each(tile.count):
+            places = declare_place(lw, layout, f"i * {run}")
+            padded = zip(places, shape, layout.extent, strict=True)
+            in_tile = [f"{place} < {extent}" for place, extent, covered in padded if covered > extent]
+            inside = both(moving.inside(moving.first, places, staying=True), *in_tile)
+            element = " + ".join(f"{place} * (int){moving.first.stride(a)}" for a, place in enumerate(places))
+            lw.body.line(f"{tile.offsets}[i] = {inside} ? ({element}) * {dtype.nbytes} : {OUTSIDE};")
+        return tile
+
+    def _load_whole(self, tile: Waiting) -> None:
+        """All runs of a tile that is inside the tensor along the axes that move."""
+        lw, dtype = self.lw, tile.staged.tile.dtype
+        with lw.body.block(f"if constexpr ({tile.possible})"):
+            lw.body.line(f"const auto from = buffer({tile.moving.next});")
+            with lw.body.each(tile.count):
+                lw.body.line(f"const auto x = load_buffer<{ctype(dtype)}, {tile.run}>(from, {tile.offsets}[i]);")
+                set_run(lw, tile.name, tile.layout, dtype, tile.run)

@@ -15,7 +15,8 @@ import warpwave as ww
 from warpwave import bool_, f32, gl, i32, i64, rt
 from warpwave.backends.amd.arguments import Span, has_wide_rows, span, values
 from warpwave.backends.amd.runtime.host_arrays import regions
-from warpwave.tiles.runtime.arrays import borrow
+from warpwave.tiles.dtypes import BY_NAME
+from warpwave.tiles.runtime.arrays import Array, borrow
 
 
 @ww.kernel
@@ -122,4 +123,23 @@ def test_regions_cover_the_arrays_and_do_not_touch(arrays):
 def test_wide_rows(make, wide):
     raw = np.zeros(64 * 64 + 4, np.float32)
     start = -raw.ctypes.data // 4 % 4
-    assert has_wide_rows(borrow(make(raw[start : start + 4096].reshape(64, 64)))) is wide
+    assert has_wide_rows(borrow(make(raw[start : start + 4096].reshape(64, 64))), {0: 16, 1: 64}) is wide
+
+
+@pytest.mark.parametrize(
+    ("strides", "tile", "wide"),
+    [
+        ((2**31, 2**12, 1), {1: 256, 2: 64}, True),  # the batch is no part of the tile
+        ((2**12, 2**22, 1), {1: 256, 2: 64}, True),
+        ((2**12, 2**23, 1), {1: 256, 2: 64}, False),
+        ((2**12, 2**23, 1), {1: 128, 2: 64}, True),
+        ((2**12, 2**23, 1), {}, True),  # never staged in shared memory: all offsets have 64 bits
+        ((-(2**12), 2**8, 1), {1: 256, 2: 64}, True),
+        ((2**12, -(2**8), 1), {1: 256, 2: 64}, False),
+    ],
+)
+def test_offsets_within_a_tile_have_32_bits(strides, tile, wide):
+    one = np.zeros(4, np.uint16)
+    address = -(-one.ctypes.data // 16) * 16
+    array = Array(BY_NAME["bf16"], (4, 4096, 64), strides, "host", address, one)
+    assert has_wide_rows(array, tile) is wide

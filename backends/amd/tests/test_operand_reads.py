@@ -1,0 +1,71 @@
+"""How products get their operands out of LDS, however they are stored: width of the accesses and bank conflicts."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from warpwave.backends.amd.backend import BACKEND
+from warpwave.kernels.gemm import gemm
+from warpwave.tiles.runtime.arrays import borrow
+
+ROW_BYTES = {"gfx942": 64, "gfx950": 128}
+FP8 = {"gfx942": ml_dtypes.float8_e4m3fnuz, "gfx950": ml_dtypes.float8_e4m3fn}
+DEPTH = {2: 256, 1: 512, 4: 128}
+# (of a wave in 128 bytes of depth, over all waves) 256 x 256 elements on 8 waves of 128 x 64: 24 reads of 16 bytes.
+READS = {"ds_read_b128": 1, "ds_read_b64_tr_b16": 2, "ds_read_b64_tr_b8": 2, "ds_read2st64_b64": 1}
+
+
+def run(target, dtype, ta, tb):
+    dtype = np.dtype(dtype)
+    depth = DEPTH[dtype.itemsize]
+    rng = np.random.default_rng(4)
+    a = rng.integers(-2, 3, (depth, 256) if ta else (256, depth)).astype(dtype)
+    b = rng.integers(-2, 3, (256, depth) if tb else (depth, 256)).astype(dtype)
+    c = np.zeros((256, 256), np.int32 if dtype.kind == "i" else np.float32)
+    step = ROW_BYTES[target] // dtype.itemsize
+    options = {"transpose_a": ta, "transpose_b": tb, "BM": 256, "BN": 256, "BK": step}
+    program = BACKEND.compile(gemm.compile(a, b, c, **options, target="reference").ir, f"amd:{target}", {})
+    report = program.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)})
+    exact = (a.T if ta else a).astype(np.float64) @ (b.T if tb else b).astype(np.float64)
+    np.testing.assert_array_equal(c, exact)
+    return program, report
+
+
+def assert_wide_and_free_of_conflicts(target, dtype, ta, tb):
+    program, report = run(target, dtype, ta, tb)
+    counts = report.by_mnemonic()
+    reads = {name: n for name, n in counts.items() if name.startswith("ds_read")}
+    assert set(reads) <= set(READS), reads
+    whole = sum(n / READS[name] for name, n in reads.items())
+    steps = DEPTH[np.dtype(dtype).itemsize] * np.dtype(dtype).itemsize // 128
+    assert whole == 8 * 24 * steps
+    writes = {name for name in counts if name.startswith("ds_write")}
+    assert not writes & {"ds_write_b16", "ds_write_b8", "ds_write_b16_d16_hi", "ds_write_b8_d16_hi"}
+    assert report.bank_conflicts == 0
+    assert program.resources["spills"] == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "ta", "tb"),
+    [
+        ("gfx942", ml_dtypes.bfloat16, False, False),
+        ("gfx942", ml_dtypes.bfloat16, True, False),
+        ("gfx942", np.int8, False, False),
+        ("gfx950", ml_dtypes.bfloat16, True, False),
+        ("gfx950", FP8["gfx950"], False, False),
+    ],
+)
+def test_any_storage_is_read_wide(target, dtype, ta, tb):
+    assert_wide_and_free_of_conflicts(target, dtype, ta, tb)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("kind", ["bf16", "f16", "i8", "fp8"])
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_every_storage_is_read_wide(target, kind, ta, tb):
+    dtype = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "i8": np.int8, "fp8": FP8[target]}[kind]
+    assert_wide_and_free_of_conflicts(target, dtype, ta, tb)
