@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from warpwave.tiles.dtypes import bf16, fp8e4m3
 from warpwave.tiles.runtime.arrays import borrow
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.drawn import offsets_in, tile_offsets
+
+ROOT = Path(__file__).parents[3]
 
 
 def layouts_of(kernel, arguments, target, **constants):
@@ -87,7 +91,7 @@ def test_offsets_are_those_of_the_generated_code(dtype, panels, block, masks):
 
 
 def test_every_tile_of_attention_can_be_listed(capsys):
-    arguments = ["show", "kernels/attention.py:attention", *["bf16[1,1,64,64]"] * 4, "--target", "amd:gfx950"]
+    arguments = ["show", f"{ROOT}/kernels/attention.py:attention", *["bf16[1,1,64,64]"] * 4, "--target", "amd:gfx950"]
     assert main([*arguments, "--layout"]) == 0
     listed = capsys.readouterr().out
     assert "k_tile: st<bf16, 64x64>, line 56: rows of 128 bytes" in listed
@@ -97,7 +101,15 @@ def test_every_tile_of_attention_can_be_listed(capsys):
 
 def test_pictures_from_the_command_line(tmp_path, capsys):
     shapes = ["bf16[256,256]", "bf16[256,256]", "f32[256,256]"]
-    arguments = ["show", "kernels/gemm.py:gemm", *shapes, "--target", "amd:gfx950", "--const", "transpose_b=True"]
+    arguments = [
+        "show",
+        f"{ROOT}/kernels/gemm.py:gemm",
+        *shapes,
+        "--target",
+        "amd:gfx950",
+        "--const",
+        "transpose_b=True",
+    ]
     for name in ("acc", "a_tile"):
         for suffix in ("svg", "png"):
             path = tmp_path / f"{name}.{suffix}"
@@ -110,6 +122,18 @@ def test_pictures_from_the_command_line(tmp_path, capsys):
     assert ".svg or .png" in capsys.readouterr().err
 
 
+PICTURED = (f"{ROOT}/docs/pictures/product.py:product", "bf16[512,512]", "bf16[512,512]", "f32[512,512]")
+
+
+@pytest.mark.parametrize("name", ["acc", "at"])
+def test_the_pictures_of_the_documentation_are_fresh(name, tmp_path):
+    arguments = ["show", *PICTURED, "--target", "amd:gfx950", "--layout", name, "-o"]
+    path = tmp_path / "picture.svg"
+    assert main([*arguments, str(path)]) == 0
+    kept = ROOT / f"docs/pictures/{name}.svg"
+    assert path.read_text() == kept.read_text(), f"run: warpwave {' '.join(arguments)} {kept}"
+
+
 def test_targets_without_layouts_say_so(capsys):
-    assert main(["show", "kernels/softmax.py:softmax", "f32[8,8]", "f32[8,8]", "--layout"]) == 2
+    assert main(["show", f"{ROOT}/kernels/softmax.py:softmax", "f32[8,8]", "f32[8,8]", "--layout"]) == 2
     assert "reference says nothing about layouts" in capsys.readouterr().err
