@@ -21,7 +21,9 @@ from warpwave.tiles.errors import TileError, UnsupportedError
 from warpwave.tiles.tests import case_kernels
 
 GFX942, GFX950 = "amd:gfx942:sim", "amd:gfx950:sim"
-BOTH = pytest.mark.parametrize("target", [GFX942, GFX950])
+MORE = pytest.mark.sweep
+GFX942_FIRST = pytest.mark.parametrize("target", [GFX942, pytest.param(GFX950, marks=MORE)])
+GFX950_FIRST = pytest.mark.parametrize("target", [pytest.param(GFX942, marks=MORE), GFX950])
 
 
 def normal(shape, dtype=ww.f32, seed=0, scale=1.0):
@@ -71,7 +73,7 @@ def applied(target, op, *inputs, dtype=None):
 # -- formats ------------------------------------------------------------------------------------------
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_02_the_dtype_says_the_format_whatever_the_target_has(target):
     x = np.array([1, 2, 448], np.float32).astype(ww.fp8e4m3.numpy)
     assert applied(target, lambda t: ww.cast(t, ww.f32), x, dtype=ww.f32).tolist() == [1, 2, 448]
@@ -99,7 +101,7 @@ def test_case_12_moving_fp8_moves_bits(dtype):
 # -- rounding and functions ---------------------------------------------------------------------------
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_15_a_chain_of_72_additions_does_not_drift(target):
     """Truncation shrinks a residual; rounding to nearest does not. One step is the reference's, bit for bit."""
     step = ww.kernel(lambda_step)
@@ -122,7 +124,7 @@ def lambda_step(x: ww.gl, r: ww.gl, *, R=4, C=256):
     ww.store(r, (0, 0), total)
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_16_ties_go_to_even_unless_another_rounding_is_named(target):
     high = np.arange(0x3F00, 0x4100, dtype=np.uint32) << 16
     x = np.concatenate([high | 0x8000, high | 0x7FFF, high | 0x8001]).view(np.float32)
@@ -132,7 +134,7 @@ def test_case_16_ties_go_to_even_unless_another_rounding_is_named(target):
     np.testing.assert_array_equal(cut.view(np.uint16), x.view(np.uint32) >> 16)
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_18_a_bf16_product_is_the_rounded_exact_product(target):
     bits = np.random.default_rng(0).integers(0, 1 << 16, (2, 16384), np.uint16)
     x, y = (b.view(ww.bf16.numpy) for b in bits)
@@ -141,7 +143,7 @@ def test_case_18_a_bf16_product_is_the_rounded_exact_product(target):
     assert same_bits(applied(target, lambda a, b: a * b, x, y), want).all()
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_21_division_and_roots_are_correctly_rounded(target):
     rng = np.random.default_rng(1)
     x, y = (rng.integers(0, 1 << 32, 16384, np.uint64).astype(np.uint32) for _ in range(2))
@@ -153,7 +155,7 @@ def test_case_21_division_and_roots_are_correctly_rounded(target):
     assert same_bits(applied(target, ww.sqrt, np.abs(x)), root).all()
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_23_functions_keep_their_stated_bounds(target):
     points = np.concatenate([np.linspace(-87, 88, 4096), [1e-40, -1e-40, 2.0**-126, 0.0]]).astype(np.float32)
     assert_within(apply, target, {"x": points, "out": np.zeros_like(points)}, op=ww.exp)
@@ -183,7 +185,7 @@ def test_case_27_a_long_positive_sum_has_no_bias():
     assert abs(error.mean()) < 0.5 * np.abs(error).mean()
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_28_a_product_of_f32_keeps_f32(target):
     a, b = normal((64, 256), seed=1), normal((64, 256), seed=2)
     got = assert_within(
@@ -212,7 +214,7 @@ def attention_arguments(queries=20, keys=17, width=32, heads=2):
 SMALL = {"BQ": 32, "BK": 32, "D": 32}
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_35_slots_past_the_length_may_hold_anything(target):
     """Also cases 65 and 91: lengths off the tile."""
     arguments = attention_arguments()
@@ -226,7 +228,7 @@ def test_case_35_slots_past_the_length_may_hold_anything(target):
         assert same_bits(ran(attention, target, stale, **SMALL)["o"], clean).all()
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_38_and_43_ten_runs_and_other_interleavings_give_the_same_bits(target):
     arguments = attention_arguments(40, 70)
     compiled = attention.compile(**arguments, **SMALL, target=target)
@@ -242,7 +244,7 @@ def test_case_38_and_43_ten_runs_and_other_interleavings_give_the_same_bits(targ
     assert not [str(f) for f in findings if not f.holds]
 
 
-@pytest.mark.parametrize("target", [GFX942, GFX950])
+@GFX950_FIRST
 def test_case_39_and_40_masks_follow_from_the_seed_alone(target):
     """Rows of tiles on a target, columns of tiles on the reference: one mask; another seed, another mask."""
     rows, columns = ww.kernel(case_kernels.keep_rows), ww.kernel(case_kernels.keep_columns)
@@ -258,7 +260,7 @@ def test_case_39_and_40_masks_follow_from_the_seed_alone(target):
 # -- atomics ------------------------------------------------------------------------------------------
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_44_two_workgroups_add_to_one_cell(target):
     given = {"out": np.zeros(1, np.float32), "blocks": 2, "times": 1024}
     assert ran(ww.kernel(case_kernels.count_up), target, given)["out"][0] == 2048
@@ -280,7 +282,7 @@ def test_case_47_16_bit_additions_at_an_odd_element(dtype):
 # -- shapes and strides -------------------------------------------------------------------------------
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_56_odd_sizes_between_guards(target):
     """M, N and K off the tile; what lies around the operands is NaN and stays so."""
     a, b = normal((50, 51), ww.bf16, 1), normal((49, 51), ww.bf16, 2)
@@ -302,7 +304,7 @@ def test_case_65_any_length_of_row(length):
     assert not np.isnan(y).any()
 
 
-@BOTH
+@GFX950_FIRST
 def test_case_67_a_masked_load_reads_nothing_outside(target):
     """The simulator stops at any access outside the five elements."""
     storage = np.array([1, np.nan, 2, np.nan, 3], np.float32)
@@ -319,7 +321,7 @@ def test_case_68_a_width_that_is_no_multiple_of_16(n):
     )
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_75_and_77_strides_of_each_tensor_are_its_own(target):
     arguments = attention_arguments(20, 24)
     plain = ran(attention, target, arguments, **SMALL)["o"]
@@ -331,7 +333,7 @@ def test_case_75_and_77_strides_of_each_tensor_are_its_own(target):
     assert same_bits(out, plain).all()
 
 
-@BOTH
+@GFX950_FIRST
 @pytest.mark.parametrize(("m", "n", "k"), [(0, 9, 7), (5, 0, 7), (5, 9, 0)])
 def test_case_80_and_81_nothing_to_do(target, m, n, k):
     a, b, c = normal((m, k), ww.bf16), normal((n, k), ww.bf16), np.full((m, n), np.nan, np.float32)
@@ -347,7 +349,7 @@ def test_case_83_a_grid_of_65537_in_its_second_dimension():
 # -- attention ----------------------------------------------------------------------------------------
 
 
-@BOTH
+@GFX942_FIRST
 def test_case_85_and_86_queries_without_keys_give_zeros(target):
     arguments = attention_arguments(40, 20)
     lse = np.full((1, 2, 40), np.nan, np.float32)

@@ -76,6 +76,31 @@ def run(function: Any, arguments: dict[str, Any], **constants: Any) -> None:
     execute(captured(function, arguments, **constants), arguments)
 
 
+def run_within(function: Any, arguments: dict[str, Any], exact: dict[str, np.ndarray], **constants: Any) -> None:
+    """Run, and compare outputs with values computed apart, in float64, within the bounds of the contract."""
+    kernel = captured(function, arguments, **constants)
+    allowed = oracle(kernel, arguments)
+    execute(kernel, arguments)
+    for name, expected in exact.items():
+        assert_within(arguments[name], expected, allowed[name].bound)
+
+
+def assert_within(got: np.ndarray, exact: np.ndarray, bound: np.ndarray) -> None:
+    """|got - exact| is within the oracle's bound, which does not count that `exact` is not rounded to the dtype."""
+    rounding = np.abs(exact) * 2.0 ** -(BY_NUMPY[got.dtype].mantissa + 1)
+    error = np.abs(got.astype(np.float64) - exact)
+    wrong = error > bound + rounding
+    assert not wrong.any(), f"{wrong.sum()} of {got.size} beyond the bound"
+
+
+def assert_softmax(got: np.ndarray, x: np.ndarray) -> None:
+    """Rows of `got` are the softmax of rows of `x` but for five roundings and that of x - max in the exponent."""
+    shifted = x.astype(np.float64) - x.astype(np.float64).max(axis=1, keepdims=True)
+    exact = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
+    error = np.abs(got.astype(np.float64) - exact)
+    assert (error <= (5 - shifted.min()) * 2.0**-24 * exact).all()
+
+
 def _type(argument: Any) -> Any:
     if isinstance(argument, np.ndarray):
         return TensorType(BY_NUMPY[argument.dtype], argument.ndim)
