@@ -432,6 +432,12 @@ template <class T> DEVICE void atomic_add(GLOBAL T *p, T x) {
 // direct loads that are in flight.
 DEVICE void workgroup_barrier() { asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory"); }
 
+// Zeros everywhere: padding that products read, and whose results nobody uses, must still have values.
+DEVICE void clear_shared(u8 *lds, int bytes, int thread, int threads) {
+  for (int i = thread * 16; i < bytes; i += threads * 16) *(vec<u32, 4> *)(lds + i) = vec<u32, 4>{};
+  workgroup_barrier();
+}
+
 template <class T> DEVICE T zero() {
   T x{};
   return x;

@@ -22,6 +22,7 @@ class AmdLowering(Lowering):
         super().__init__(kernel, Machine(target.name, WAVE, "wave", "lds"), plan.waves, layouts, definitions)
         self.target = target
         self.plan = plan
+        self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
 
     def lower_op(self, op: Op) -> None:
         """Emit one op."""

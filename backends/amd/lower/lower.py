@@ -15,6 +15,7 @@ from warpwave.backends.amd.plan import Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.ir import Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
+from warpwave.tiles.simt.layout import round_up
 from warpwave.tiles.simt.ops import COMMON
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
@@ -106,7 +107,7 @@ def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
         "",
         f"KERNEL({lw.plan.threads}, 1)",
         f"void {kernel.name}({', '.join(parameters)}) {{",
-        f"  SHARED __attribute__((aligned(128))) static u8 shared_memory[{max(shared_bytes, 16)}];",
+        f"  SHARED __attribute__((aligned(128))) static u8 shared_memory[{round_up(max(shared_bytes, 16), 16)}];",
         "  u8 *const lds = shared_memory;",  # of accesses to an array by name, clang forgets the alignment
         f"  u8 *const scratch = lds + {lw.peak_shared_bytes};",
         "  const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread & 63;",
@@ -114,6 +115,7 @@ def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
         "  const int block_id = __builtin_amdgcn_workgroup_id_x();",
         *locals_,
         lw.prologue.text(),
+        *(["  clear_shared(lds, sizeof shared_memory, thread, " + f"{lw.threads});"] if lw.has_padding else []),
         body,
         "}",
         "",

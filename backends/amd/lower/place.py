@@ -27,6 +27,7 @@ def place_shared(lw: AmdLowering, value: Value) -> SharedTile:
     tile = value.tile
     uses = [op for op in walk(lw.kernel.body) if op.name == "mma" and value in op.operands[1:]]
     rows, cols = padded_extent(lw, value, uses)
+    lw.has_padding |= (rows, cols) != (1, *tile.shape)[-2:]
     block = _transposing_block(lw, value, uses)
     if block:
         rows, cols = cols, rows
