@@ -171,7 +171,9 @@ class FakeCuda:
 
     def do_cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
         assert extra == 0
-        self._record(Launch(function, (gx, gy, gz), (bx, by, bz), shared, stream, self.do_cuCtxGetCurrent()), parameters)
+        self._record(
+            Launch(function, (gx, gy, gz), (bx, by, bz), shared, stream, self.do_cuCtxGetCurrent()), parameters
+        )
 
     def do_cuLaunchKernelEx(self, config, function, parameters, extra):
         (attribute,) = config.attrs

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from warpwave.backends.nvidia import build as building
-from warpwave.backends.nvidia import nvcc, nvrtc, resources, sass
+from warpwave.backends.nvidia import cubin, nvcc, nvrtc, resources, sass
 from warpwave.backends.nvidia.arch import SM80, SM89, SM90A, TARGETS
 from warpwave.backends.nvidia.build import ALL, build
+from warpwave.backends.nvidia.loops import hot_loop, loops
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.tests.harness import lowered_scale, program_of
 from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
@@ -216,7 +217,6 @@ def test_static_and_dynamic_shared_memory_are_added():
     used = resources.read_resources(build(kernel, SM90A, ALL, 0), kernel, SM90A)
     assert used["shared_bytes"] == 64000
     assert used["blocks_per_sm"] == 3  # 228 KB of (64000 + 1024) each
-    assert used["barriers"] == 1
 
 
 def test_spills_are_found_and_refused():
@@ -238,18 +238,45 @@ def test_too_much_shared_memory_is_refused():
         resources.check(kernel, SM80, used, 128)
 
 
-def test_figures_of_the_right_kernel_are_read():
-    log = """ptxas info    : Compiling entry function 'other' for 'sm_90a'
-ptxas         .     8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads
-ptxas info    : Used 255 registers, used 2 barriers
-ptxas info    : Compiling entry function 'k' for 'sm_90a'
-ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 42 registers, used 1 barriers, 1024 bytes smem"""
-    assert resources._figures(log, "k") == {
-        "registers": 42, "barriers": 1, "scratch_bytes": 0, "spill_stores": 0, "spill_loads": 0, "static_shared": 1024,
-    }  # fmt: skip
-    with pytest.raises(InternalError, match="said nothing about absent"):
-        resources._figures(log, "absent")
+@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [
+        (SPILLING, 1024),
+        ("p[0] = n;", 32),
+        ("__shared__ float s[1000]; s[threadIdx.x] = n; __syncthreads(); p[threadIdx.x] = s[n];", 32),
+        ("extern __shared__ float s[]; s[threadIdx.x] = n; __syncthreads(); p[threadIdx.x] = s[n];", 32),
+        (
+            "__shared__ int s[9]; extern __shared__ int d[]; s[n] = n; d[n] = 1; __syncthreads(); p[0] = s[1] + d[3];",
+            32,
+        ),
+    ],
+    ids=["spilling", "small", "static", "dynamic", "both"],
+)
+def test_the_machine_code_says_what_the_assembler_said(target, body, threads):
+    kernel = text(
+        body, threads=threads, before="__global__ void other(float *p) { __shared__ int s[99]; p[s[0]] = 1; }"
+    )
+    built = build(kernel, target, ALL, 0)
+    figures = cubin.figures(built.cubin, "k", target.reserved_shared)
+    own = built.log.partition("Compiling entry function 'k'")[2].split("Compiling entry function")[0]
+    assert f"Used {figures.registers} registers" in own
+    assert f"{figures.local_bytes} bytes stack frame" in own
+    assert (f"{figures.shared_bytes} bytes smem" in own) == (figures.shared_bytes > 0)
+    assert ("smem" in own) == (figures.shared_bytes > 0)
+
+
+def test_resources_do_not_need_the_assemblers_log(monkeypatch):
+    """NVRTC says nothing where it takes code from the driver's cache."""
+    kernel = text(SPILLING, threads=1024)
+    built = build(kernel, SM90A, ALL, 0)
+    told = resources.read_resources(built, kernel, SM90A)
+    silent = resources.read_resources(replace(built, log=""), kernel, SM90A)
+    assert silent == told
+    monkeypatch.setattr(sass, "find_disassembler", lambda: "")
+    blind = resources.read_resources(replace(built, log=""), kernel, SM90A)
+    assert blind["scratch_bytes"] == told["scratch_bytes"]
+    assert blind["spills"] >= 1
 
 
 def test_machine_code_is_shown_with_the_users_lines():
@@ -309,11 +336,47 @@ def test_listings_are_parsed():
 
 def test_the_hot_loop_is_the_innermost_with_matrix_instructions():
     instructions, labels = sass.parse(LISTING)
-    assert sorted((loop.start, loop.stop) for loop in sass.loops(instructions, labels)) == [(2, 5), (7, 11)]
-    loop = sass.hot_loop(instructions, labels)
-    assert (loop.start, loop.stop) == (2, 5)
-    assert sass.mix(instructions[loop.start : loop.stop]) == {"HGMMA": 1, "STL": 1, "BRA": 1}
+    assert sorted(sorted(loop) for loop in loops(instructions, labels)) == [
+        [1, 2, 3, 4, 5, 6],
+        [2, 3, 4],
+        [7, 8, 9, 10],
+        [11],
+    ]
+    loop = hot_loop(instructions, labels)
+    assert loop == [2, 3, 4]
+    assert sass.mix(instructions[i] for i in loop) == {"HGMMA": 1, "STL": 1, "BRA": 1}
     assert "NOP" not in sass.mix(instructions)
+    assert [i.spills for i in instructions[2:4]] == [False, True]
+
+
+WAITING = """
+.text.k:
+        /*0000*/                   S2R R0, SR_TID.X ;
+.L_loop:
+        /*0010*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR4], R4 ;
+        /*0020*/              @!P1 BRA `(.L_slow) ;
+.L_ready:
+        /*0030*/                   HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0 ;
+.L_spin:
+        /*0040*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR5], R4 ;
+        /*0050*/              @!P2 BRA `(.L_spin) ;
+        /*0060*/                   BRA.U UP0, `(.L_loop) ;
+        /*0070*/                   STG.E desc[UR4][R2.64], R0 ;
+        /*0080*/                   EXIT ;
+.L_slow:
+        /*0090*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR4], R4 ;
+        /*00a0*/              @!P1 BRA `(.L_slow) ;
+        /*00b0*/                   BRA `(.L_ready) ;
+.L_end:
+        /*00c0*/                   BRA `(.L_end) ;
+"""
+
+
+def test_blocks_out_of_line_belong_to_their_loop():
+    """A wait whose slow part lies behind the function's end, and one inside, do not hide the loop around them."""
+    instructions, labels = sass.parse(WAITING)
+    assert hot_loop(instructions, labels) == [1, 2, 3, 4, 5, 6, 9, 10, 11]
+    assert hot_loop([], {}) == []
 
 
 @pytest.mark.parametrize(

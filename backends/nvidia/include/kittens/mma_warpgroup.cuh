@@ -24,12 +24,15 @@ template <class ST, bool KMajor> struct shared_operand {
       const u32 bytes = tile.col_offset * sizeof(typename ST::T);
       address += tile.row_offset * S + bytes / S * panel + bytes % S;
     }
-    start = ww::ptx::wgmma_descriptor(address, KMajor ? 16 : panel, 8 * S, S);
+    start = described(address);
   }
-  DEVICE u64 at(int step) const {
-    const int bytes = KMajor ? 32 * step / S * panel + 32 * step % S : 16 * S * step;
-    return start + (bytes >> 4);
+  DEVICE static constexpr u64 described(u32 address) {
+    return ww::ptx::wgmma_descriptor(address, KMajor ? 16 : panel, 8 * S, S);
   }
+  DEVICE static constexpr int advance(int step) {
+    return KMajor ? 32 * step / S * panel + 32 * step % S : 16 * S * step;
+  }
+  DEVICE u64 at(int step) const { return start + (advance(step) >> 4); }
 };
 
 template <class D> DEVICE auto &flat(D &d, int block) {

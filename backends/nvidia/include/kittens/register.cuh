@@ -123,13 +123,13 @@ template <class R> concept all = base_types::same<typename R::identifier, identi
 namespace detail {
 
 // Across the packed pairs: lane / 4, second half in odd data[k]. Along them: 2 (lane % 4), second half from data[2] on.
-template <class RT> DEVICE int across(int lane, int i) { return lane / 4 + 8 * (i / ww::parts<RT>() % 2); }
-template <class RT> DEVICE int along(int lane, int i) {
+template <class RT> DEVICE constexpr int across(int lane, int i) { return lane / 4 + 8 * (i / ww::parts<RT>() % 2); }
+template <class RT> DEVICE constexpr int along(int lane, int i) {
   constexpr int n = ww::parts<RT>();
   return n * (lane % 4) + 4 * n * (i / n % 4 / 2) + i % n;
 }
-template <class RT> DEVICE int base_row(int i) { return i / (4 * ww::parts<RT>()) / RT::width; }
-template <class RT> DEVICE int base_col(int i) { return i / (4 * ww::parts<RT>()) % RT::width; }
+template <class RT> DEVICE constexpr int base_row(int i) { return i / (4 * ww::parts<RT>()) / RT::width; }
+template <class RT> DEVICE constexpr int base_col(int i) { return i / (4 * ww::parts<RT>()) % RT::width; }
 
 // Which of the N warps' tiles this warp owns in the group's tile: a warpgroup's four stay as far apart as wgmma puts
 // them, so that groups of several warpgroups hold the rows of their products.
@@ -139,27 +139,27 @@ template <int N> DEVICE int group_chunk() {
 }
 
 // Row and column of item i of this lane, within the warp's tile.
-template <class RT> DEVICE int item_row(int lane, int i) {
+template <class RT> DEVICE constexpr int item_row(int lane, int i) {
   return 16 * base_row<RT>(i) + (RT::is_row ? across<RT>(lane, i) : along<RT>(lane, i));
 }
-template <class RT> DEVICE int item_col(int lane, int i) {
+template <class RT> DEVICE constexpr int item_col(int lane, int i) {
   return RT::tile_size_col * base_col<RT>(i) + (RT::is_row ? along<RT>(lane, i) : across<RT>(lane, i));
 }
 
 // Which item of a tile's col_vec (one value a row) and row_vec (one a column) goes with item i of the tile.
-template <class RT> DEVICE int ortho_item(int base, int i) { return 2 * base + i / 2 % 2; }
-template <class RT> DEVICE int align_item(int base, int i) { return 4 * base + 2 * (i / 2 % 4 / 2) + i % 2; }
-template <class RT> DEVICE int col_vec_item(int i) {
+template <class RT> DEVICE constexpr int ortho_item(int base, int i) { return 2 * base + i / 2 % 2; }
+template <class RT> DEVICE constexpr int align_item(int base, int i) { return 4 * base + 2 * (i / 2 % 4 / 2) + i % 2; }
+template <class RT> DEVICE constexpr int col_vec_item(int i) {
   static_assert(ww::parts<RT>() == 2, "tiles of one-byte elements have no vectors");
   return RT::is_row ? ortho_item<RT>(base_row<RT>(i), i) : align_item<RT>(base_row<RT>(i), i);
 }
-template <class RT> DEVICE int row_vec_item(int i) {
+template <class RT> DEVICE constexpr int row_vec_item(int i) {
   static_assert(ww::parts<RT>() == 2, "tiles of one-byte elements have no vectors");
   return RT::is_row ? align_item<RT>(base_col<RT>(i), i) : ortho_item<RT>(base_col<RT>(i), i);
 }
 
 // The element of a vector that item i of this lane holds; naive: may lie beyond the length in the last word.
-template <class RV> DEVICE int vector_element(int lane, int i) {
+template <class RV> DEVICE constexpr int vector_element(int lane, int i) {
   if constexpr (RV::is_naive) return 32 * i + lane;
   else if constexpr (RV::is_ortho) return 8 * i + lane / 4;
   else return 8 * (i / 2) + 2 * (lane % 4) + i % 2;

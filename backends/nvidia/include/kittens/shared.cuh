@@ -53,12 +53,12 @@ template <class T_, int Rows, int Cols, bool Swizzle = true, int SwizzleBytes = 
   dtype data[rows * cols];
 
   // Bytes from the tile's start, before the swizzle.
-  DEVICE static u32 offset(int r, int c) {
+  DEVICE static constexpr u32 offset(int r, int c) {
     constexpr int panel = swizzle_bytes / sizeof(T);
     if constexpr (!swizzle) return (r * cols + c) * sizeof(T);
     else return ((c / panel) * (rows * panel) + r * panel + c % panel) * sizeof(T);
   }
-  DEVICE static u32 swizzled(u32 address) {
+  DEVICE static constexpr u32 swizzled(u32 address) {
     if constexpr (!swizzle) return address;
     else return address ^ ((address % (8 * swizzle_bytes)) >> 7) << 4;
   }

@@ -7,7 +7,7 @@ using namespace ww;
 
 extern __shared__ int memory[];
 
-#define TEST(name, threads) extern "C" __global__ __launch_bounds__(threads) void name
+#define TEST(name, threads) extern "C" __global__ __launch_bounds__(threads, 1) void name
 #define CASES int plane = -1;
 #define CASE(name) ++plane;
 

@@ -162,7 +162,7 @@ template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.
 // -- descriptors of operands in shared memory ------------------------------------------------------------------
 // Swizzled panels of S bytes by `rows`, as kittens::st lays them out. Offsets count 16 bytes.
 
-DEVICE u64 wgmma_descriptor(u32 address, u32 leading, u32 stride, int swizzle_bytes) {
+DEVICE constexpr u64 wgmma_descriptor(u32 address, u32 leading, u32 stride, int swizzle_bytes) {
   u64 mode = swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3;
   return (u64)((address & 0x3ffff) >> 4) | (u64)(leading >> 4) << 16 | (u64)(stride >> 4) << 32 | mode << 62;
 }
