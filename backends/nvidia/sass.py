@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -19,10 +19,8 @@ REMEDY = "pip install nvidia-cuda-nvdisasm"
 
 _LABEL = re.compile(r"^(\.L\w+|\w+):$")
 _LINE = re.compile(r'//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
-_INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*(\(\*.*\*\))?\s*$")
+_INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*(\(\*.*\*\))?\s*;\s*$")
 _TARGET = re.compile(r"`\((\.L\w+)\)")
-# An instruction is counted by the first part of its mnemonic that says what kind of access or product it is.
-_MATRIX = ("HGMMA", "QGMMA", "IGMMA", "HMMA", "QMMA", "IMMA", "DMMA")
 
 
 @dataclass(frozen=True)
@@ -33,12 +31,26 @@ class Instruction:
     text: str
     place: tuple[str, int] | None
     jumps_to: str = ""
+    spills: bool = False  # it moves a spilled register, as nvdisasm of CUDA 13.1 and later marks
+
+    @property
+    def always_leaves(self) -> bool:
+        """Whether the instruction behind it is not executed next: a jump or an end without any condition."""
+        if self.text.startswith("@"):
+            return False
+        return self.kind in ("EXIT", "RET", "JMP", "BRX") or self.text.startswith("BRA `")
 
     @property
     def mnemonic(self) -> str:
         """The operation with its modifiers, without predicate and operands."""
         words = self.text.split()
         return words[1] if words[0].startswith("@") else words[0]
+
+    @property
+    def registers(self) -> int:
+        """How many 32-bit registers a load or store moves."""
+        parts = self.mnemonic.split(".")
+        return 4 if "128" in parts else 2 if "64" in parts else 1
 
     @property
     def kind(self) -> str:
@@ -86,30 +98,9 @@ def parse(listing: str) -> tuple[list[Instruction], dict[str, int]]:
             labels[match[1]] = len(instructions)
         elif match := _INSTRUCTION.search(text):
             target = _TARGET.search(match[2])
-            instructions.append(Instruction(int(match[1], 16), match[2], place, target[1] if target else ""))
+            to, spills = target[1] if target else "", "Spill" in (match[3] or "")
+            instructions.append(Instruction(int(match[1], 16), match[2], place, to, spills))
     return instructions, labels
-
-
-def loops(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> Iterator[range]:
-    """The innermost loops: from a label to a branch back to it, with no other such loop inside."""
-    found = []
-    for index, instruction in enumerate(instructions):
-        start = labels.get(instruction.jumps_to)
-        if instruction.kind == "BRA" and start is not None and start <= index:
-            found.append(range(start, index + 1))
-    for loop in found:
-        inside = (o for o in found if o != loop and loop.start <= o.start and o.stop <= loop.stop)
-        if loop.stop - loop.start > 1 and not any(o.stop - o.start > 1 for o in inside):
-            yield loop
-
-
-def hot_loop(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> range | None:
-    """The innermost loop with most matrix instructions, then most instructions; None without loops."""
-
-    def weight(loop: range) -> tuple[int, int]:
-        return sum(instructions[i].kind in _MATRIX for i in loop), len(loop)
-
-    return max(loops(instructions, labels), key=weight, default=None)
 
 
 def mix(instructions: Iterable[Instruction]) -> dict[str, int]:

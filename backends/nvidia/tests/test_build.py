@@ -24,9 +24,10 @@ from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path / "cache"))
-    building.find_compiler.cache_clear()
+    find = building.find_compiler
+    find.cache_clear()
     yield
-    building.find_compiler.cache_clear()
+    find.cache_clear()
 
 
 def text(body: str, *, before: str = "", threads: int = 32) -> Lowered:
