@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from warpwave.backends.amd import artifacts
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
-from warpwave.backends.amd.gate import refusal
 from warpwave.backends.amd.program import AmdProgram
+from warpwave.backends.amd.resources import fits
 from warpwave.tiles.ir import Kernel
 
 if TYPE_CHECKING:
@@ -38,9 +38,10 @@ def _gated(kernel: Kernel, target: Target, options: Mapping[str, Any], artifact:
         artifact = replace(artifact, resources=AmdProgram(kernel, target, artifact).resources)
         artifacts.save(path, artifact)
     assert artifact.resources is not None
-    error = refusal(kernel, target, options, artifact.resources)
-    if error is not None:
-        raise error
+    if not fits(artifact.resources):
+        from warpwave.backends.amd.gate import refusal  # looks at the lowering, which a hit in the cache does without
+
+        raise refusal(kernel, target, options, artifact.resources)
     return artifact
 
 

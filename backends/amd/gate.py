@@ -14,14 +14,10 @@ from warpwave.tiles.ir import Kernel
 HINT = "use smaller tiles, or other options={'waves': ..., 'stages': ...}"
 
 
-def refusal(
-    kernel: Kernel, target: Target, options: Mapping[str, Any], used: Mapping[str, Any]
-) -> ResourceError | None:
-    """The error for a kernel that uses too much; None if it fits."""
-    from warpwave.backends.amd.lower.lower import emit
+def refusal(kernel: Kernel, target: Target, options: Mapping[str, Any], used: Mapping[str, Any]) -> ResourceError:
+    """The error for a kernel that uses too much (see `resources.fits`)."""
+    from warpwave.backends.amd.lower.lower import emit  # which imports `check_shared`
 
-    if not used["spills"] and not used["scratch_bytes"] and used["waves_per_simd"] >= 1:
-        return None
     lw = emit(kernel, target, dict(options))
     uses, loc = registers_in_use(lw)
     what = (

@@ -44,6 +44,11 @@ def read_resources(asm: str, target: Target, waves: int) -> Mapping[str, Any]:
     }
 
 
+def fits(used: Mapping[str, Any]) -> bool:
+    """Whether nothing goes to scratch memory and a workgroup's waves have room."""
+    return not used["spills"] and not used["scratch_bytes"] and used["waves_per_simd"] >= 1
+
+
 def occupancy(target: Target, registers: int, shared_bytes: int, waves: int) -> int:
     """Waves that one SIMD holds: as registers allow, and as whole workgroups of `waves` fit the CU."""
     by_registers = target.waves_per_simd(registers)
