@@ -87,7 +87,7 @@ def _outcomes(ids: list[str], target: str, jobs: int) -> Iterator[Outcome]:
     if jobs == 1:
         from warpwave.conformance.runners import check_cases
 
-        yield from check_cases(ids, target)
+        yield from check_cases(ids, [target])
         return
     from warpwave.conformance.runners.pool import run_parallel
 

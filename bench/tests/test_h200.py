@@ -210,3 +210,39 @@ def test_upstream_is_a_peer_only_where_it_is_right(monkeypatch):
     assert list(upstream.attention(torch, q, q, q, False)) == ["upstream TK lcf"]
     assert upstream.attention(torch, q, q, q, True) == {}
     assert upstream.attention(torch, q, few, few, False) == {}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_check_runs_the_suites_cases(monkeypatch, tmp_path, capsys, jobs):
+    """Here on the reference: the same cases, contract and report as on a device."""
+    command = [
+        "check",
+        "--target",
+        "reference",
+        "--only",
+        "kernel:softmax",
+        "--jobs",
+        str(jobs),
+        "--out",
+        str(tmp_path),
+    ]
+    monkeypatch.setattr("sys.argv", command)
+    assert check.main() == 0
+    assert "2 cases in" in capsys.readouterr().out
+    found = json.loads((tmp_path / "check.json").read_text())["cases"]
+    assert {c["case"]: c["result"] for c in found} == {f"kernel:softmax:{i}": "bit-exact" for i in range(2)}
+
+
+def test_disagreement_is_counted(monkeypatch, capsys):
+    from warpwave.conformance.runners import Outcome, Status
+
+    outcomes = [
+        Outcome("kernel:a:0", "t", Status.ERROR, problem="a fault"),
+        Outcome("kernel:b:0", "t", Status.REFUSED, problem="no such type"),
+    ]
+    monkeypatch.setattr(check, "_outcomes", lambda *_: outcomes)
+    args = types.SimpleNamespace(only="", small=False, jobs=1, out="")
+    assert check._cases("t", args) == 1
+    out = capsys.readouterr().out
+    assert "error      kernel:a:0: a fault" in out
+    assert "{'error': 1, 'refused': 1}" in out
