@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from warpwave.conformance.models.depth_orders import lowered_with_orders
 from warpwave.conformance.models.execution import execute
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.reference import CONTRACT, Allowance, Estimate, Numerics, oracle
@@ -86,4 +87,8 @@ def allowed(kernel: Kernel, arguments: Mapping[str, Any], target: str = "any") -
 def execute_as(kernel: Kernel, arguments: Mapping[str, Any], target: str) -> None:
     """Execute on NumPy arrays, outputs in place, with the bits that the target's matrix instructions give."""
     known = TARGETS.get(base_name(target))
-    execute(kernel, arguments, known.products if known else {})
+    if known is None or not known.products:
+        execute(kernel, arguments, {})
+        return
+    lowered, orders = lowered_with_orders(kernel, known.name.removeprefix("amd:"))
+    execute(lowered, arguments, known.products, orders)

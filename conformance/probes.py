@@ -132,7 +132,6 @@ def _elementwise(
 
 
 INF, NAN, U = np.inf, np.nan, 2.0**-24
-HALVES = [1.0, 2.0**-12, *[0.0] * 6, 2.0**-12]  # 1 and 2^-24 in the first half of a depth of 16, 2^-24 in the second
 ROUNDINGS = [1.01953125, 1.00390625, 1.01171875, 3.4e38, 1e-40, -0.0, INF, NAN]
 SPECIALS = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 2.0**-149]
 FP8_OVERFLOW = [1000.0, 448.0, 464.0, 465.0, -1000.0, INF, -INF, NAN, 1e6, 2.0**-12]
@@ -147,7 +146,7 @@ KERNELS: tuple[Probe, ...] = (
     _products("mma-bf16-zero-beside-huge", ww.bf16, [([0.0, 1.0078125], [2.0**127, 1.0], 0.0)]),
     _products("mma-f16-sum-cut", ww.f16, [([1.5 * 2**-12], [2.0**-12], 1.0)]),
     _products("mma-f16-subnormal-hides", ww.f16, [([U, 1.5 * 2.0**-13], [2.0**15, 2.0**-11], 0.0)]),
-    _products("mma-f16-groups", ww.f16, [(HALVES, HALVES, 0.0)]),
+    _products("mma-f16-groups", ww.f16, [([1.0] + [2.0**-12] * 15, [1.0] + [2.0**-13] * 15, 0.0)]),
     _products("mma-fp8-terms-cut", ww.fp8e4m3, [([1, 2**-6, 2**-6], [1, 2**-7, 2**-8], 0.0)]),
     _products("mma-fp8-accumulator-cut", ww.fp8e4m3, [([0.0], [0.0], 1 + 2.0**-20), ([1.0], [1.0], 1 + 2.0**-20)]),
     _products("mma-fp8-fnuz-groups", ww.fp8e4m3fnuz, [([1, 2**-6, 2**-6], [1, 2**-7, 2**-8], 2.0**-30)]),

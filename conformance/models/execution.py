@@ -19,11 +19,13 @@ Array = npt.NDArray[Any]
 class Modelled(Contract):
     """The contract's domain, except that products of floats are added as the target's instruction adds them.
 
-    Along K from the first to the last: a target that adds in another order is within the contract, with other bits.
+    `products` names the model for each dtype of operands. Depth is added in order, or as `orders` says for an
+    op; what an order names beyond the operands' depth counts as 0.
     """
 
-    def __init__(self, products: Mapping[str, str]) -> None:
+    def __init__(self, products: Mapping[str, str], orders: Mapping[Op, list[int]] | None = None) -> None:
         self.products = products
+        self.orders = orders or {}
 
     def model(self, op: Op) -> Model | None:
         """The model of a product; None where the target has none. Without tf32, f32 operands are used in full."""
@@ -39,13 +41,27 @@ class Modelled(Contract):
             return super().compute(op, operands)
         acc, *factors = operands
         left, right = mma_operands(op, *factors)
-        return [multiply_accumulate(model, _bits(left), _bits(right), _bits(acc)).view(np.float32)]
+        codes = _bits(left), _bits(right)
+        if op in self.orders:
+            codes = _reordered(codes[0], self.orders[op], 1), _reordered(codes[1], self.orders[op], 0)
+        return [multiply_accumulate(model, *codes, _bits(acc)).view(np.float32)]
 
 
 def _bits(x: Array) -> Array:
     return np.ascontiguousarray(x).view(f"u{x.itemsize}")
 
 
-def execute(kernel: Kernel, arguments: Mapping[str, Any], products: Mapping[str, str]) -> None:
-    """Execute `kernel`, outputs in place; `products` names the model for each dtype of operands."""
-    Interpreter(kernel, Modelled(products), arguments).run(None)
+def _reordered(codes: Array, order: list[int], axis: int) -> Array:
+    missing = [(0, 0), (0, 0)]
+    missing[axis] = (0, max(0, max(order) + 1 - codes.shape[axis]))
+    return np.take(np.pad(codes, missing), order, axis)
+
+
+def execute(
+    kernel: Kernel,
+    arguments: Mapping[str, Any],
+    products: Mapping[str, str],
+    orders: Mapping[Op, list[int]] | None = None,
+) -> None:
+    """Execute `kernel`, outputs in place; see `Modelled`."""
+    Interpreter(kernel, Modelled(products, orders), arguments).run(None)
