@@ -18,12 +18,13 @@ from warpwave.backends.nvidia import nvcc, nvrtc
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.nvcc import CompileFailed
-from warpwave.tiles.errors import InternalError, UnsupportedError
+from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 
 # No contraction: the language rounds a * b and + c separately, and the generated code asks for fma where it wants it.
 # Denormals, division and square root keep the compilers' defaults, which are IEEE's.
-FLAGS = ("--std=c++20", "--fmad=false", "--generate-line-info", "--ptxas-options=-v")
-REMEDY = "pip install 'warpwave[nvidia]', or put nvcc on the PATH"
+# Warning 177: generated code names things that a variant does not use.
+FLAGS = ("--std=c++20", "--fmad=false", "--generate-line-info", "--ptxas-options=-v", "--diag-suppress=177")
+REMEDY = "pip install nvidia-cuda-nvrtc cuda-bindings"
 INCLUDE = Path(__file__).parent / "include"
 ALL = 2**32 - 1  # every tensor: what `.asm` and `.resources` show
 CONTEXT = 2  # lines of source shown around an error
@@ -120,9 +121,21 @@ def _compile(compiler: Compiler, lowered: Lowered, target: Target, options: tupl
     try:
         return Built(*compiler.run(lowered.built_source, name, options))
     except CompileFailed as failure:
+        _raise_if_too_large(lowered, target, str(failure))
         raise InternalError(
             f"the generated source does not compile for {target.full_name} ({compiler.version}):\n"
             + _messages(compiler, lowered, name, options, str(failure))
+        ) from None
+
+
+def _raise_if_too_large(lowered: Lowered, target: Target, log: str) -> None:
+    """ResourceError if the assembler gave up for want of registers, which asynchronous products cannot spill."""
+    match = re.search(r"Insufficient registers \((\d+)\).*register target of (\d+)", log)
+    if match:
+        raise ResourceError(
+            f"{lowered.entry} needs {match[2]} registers a thread, its {lowered.threads} threads leave {match[1]} on "
+            f"{target.full_name}",
+            hint="use smaller tiles, or fewer warps",
         ) from None
 
 

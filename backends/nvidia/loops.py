@@ -22,8 +22,11 @@ def hot_loop(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> 
     found = loops(instructions, labels)
     matrix = {i for i, instruction in enumerate(instructions) if instruction.kind in _MATRIX}
     products = [loop for loop in found if loop & matrix]
-    candidates = _innermost(products or found)
-    return sorted(max(candidates, key=lambda loop: (len(loop & matrix), len(loop)), default=set()))
+
+    def heat(loop: set[int]) -> tuple[int, int]:
+        return len(loop & matrix), len(loop)
+
+    return sorted(max(_innermost(products or found), key=heat)) if found else []
 
 
 def _innermost(found: Sequence[set[int]]) -> list[set[int]]:

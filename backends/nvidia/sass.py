@@ -117,11 +117,15 @@ def annotated(instructions: Sequence[Instruction], labels: Mapping[str, int]) ->
     place: tuple[str, int] | None = None
     for index, instruction in enumerate(instructions):
         shown += [f"{label}:" for label in starts.get(index, ()) if not label.startswith(".text")]
-        if instruction.place != place and instruction.place is not None:
+        if instruction.place not in (place, None) and (source := _source(instruction.place)):
             place = instruction.place
-            file, line = place
-            source = linecache.getline(file, line).strip()
-            if source:
-                shown.append(f"  // {Path(file).name}:{line}: {source}")
+            shown.append(source)
         shown.append(f"    /*{instruction.address:04x}*/  {instruction.text};")
     return "\n".join(shown) + "\n"
+
+
+def _source(place: tuple[str, int] | None) -> str:
+    """The user's line as a comment, empty for lines of generated code."""
+    file, line = place or ("", 0)
+    text = linecache.getline(file, line).strip()
+    return f"  // {Path(file).name}:{line}: {text}" if text else ""

@@ -44,7 +44,7 @@ def counting(monkeypatch):
     return count
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 def test_a_cubin_is_for_its_target(target):
     built = build(text("p[threadIdx.x] = n;"), target, ALL, 0)
     machine, flags = struct.unpack_from("<H", built.cubin, 18)[0], struct.unpack_from("<I", built.cubin, 48)[0]
@@ -137,12 +137,28 @@ def test_an_error_shows_the_generated_line():
     assert "user.py" not in message
 
 
+def test_a_source_that_the_assembler_cannot_fit_is_too_large():
+    asm = ", ".join(f'"+f"(v[{i}])' for i in range(128))
+    registers = ", ".join(f"%{i}" for i in range(128))
+    body = f"""
+      float v[128];
+      for (int i = 0; i < 128; i++) v[i] = p[i * n];
+      asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {{{registers}}}, %128, %129, 1, 1, 1, 0, 0;"
+                   : {asm} : "l"(0ll), "l"(0ll));
+      asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
+      for (int i = 0; i < 128; i++) p[i * n] = v[i];"""
+    with pytest.raises(
+        ResourceError, match=r"k needs \d+ registers a thread, its 1024 threads leave 64 on nvidia:sm90a"
+    ):
+        build(text(body, threads=1024), SM90A, ALL, 0)
+
+
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(nvrtc, "version", lambda: "")
     monkeypatch.setattr(nvcc, "find", lambda: "")
     with pytest.raises(UnsupportedError, match="no compiler for nvidia:sm90a: neither NVRTC") as caught:
         build(text(""), SM90A, ALL, 0)
-    assert "pip install 'warpwave[nvidia]'" in str(caught.value)
+    assert "pip install nvidia-cuda-nvrtc cuda-bindings" in str(caught.value)
 
 
 # -- nvcc ---------------------------------------------------------------------------------------------
@@ -239,7 +255,7 @@ def test_too_much_shared_memory_is_refused():
         resources.check(kernel, SM80, used, 128)
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+@pytest.mark.parametrize("target", [SM90A, SM80], ids=lambda target: target.name)
 @pytest.mark.parametrize(
     ("body", "threads"),
     [
