@@ -13,11 +13,12 @@ from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("warps", "stages", "schedule")
+OPTIONS = ("warps", "stages", "schedule", "window", "overlap")
 SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
-MOST_HELD = 160  # registers a thread for accumulators and register operands; the rest is for everything else
-MOST_ACCUMULATED = 128  # registers a thread of one accumulator
+# Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
+MOST_HELD = {1: 160, 4: 160, 8: 200, 12: 140, 16: 100}
+WINDOW = 8  # rows of blocks that are walked column by column
 
 Engine = Literal["wgmma", "mma", "fma"]
 
@@ -37,6 +38,7 @@ class Plan:
     `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory;
     `idle`: that warpgroup exists, but has nothing to do.
     `persistent`: as many blocks as fit at once, each of which computes several of the kernel's.
+    `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
 
@@ -45,6 +47,8 @@ class Plan:
     producer: bool = False
     idle: bool = False
     windowed: bool = False
+    window: int = WINDOW
+    overlap: bool = True
     persistent: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
@@ -69,7 +73,8 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     if options.get("schedule", "auto") not in SCHEDULES:
         hint = f"schedules are {', '.join(SCHEDULES)}"
         raise UnsupportedError(f"unknown schedule {options['schedule']!r}", loc=kernel.loc, hint=hint)
-    plan = Plan(0, options.get("stages") or WANTED_STAGES)
+    plan = Plan(0, options.get("stages") or WANTED_STAGES, window=options.get("window") or WINDOW)
+    plan.overlap = bool(options.get("overlap", True))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
     grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
@@ -99,7 +104,7 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     rows = max(op.result.tile.shape[0] for op in found)
     held = _held_registers(found)
     choices = (12,) if rows == 192 else (1, 4, 8, 16)
-    enough = (w for w in choices if held <= MOST_HELD * w and (w > 4 or largest <= 32 * WARP * w))
+    enough = (w for w in choices if held <= MOST_HELD[w] * w and (w > 4 or largest <= 32 * WARP * w))
     warps = next(enough, choices[-1])
     plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
     return warps

@@ -42,6 +42,7 @@ class NvidiaLowering(Lowering):
         self.bulk: set[str] = set()  # tensors that the producer reads
         self.posted: set[Op] = set()  # stores by the bulk copy engine, through the buffers at `outbox`
         self.outbox = 0
+        self.outbox_in_rings = False
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
         self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
         self.groups = 0  # wgmma groups committed so far

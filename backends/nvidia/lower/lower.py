@@ -12,7 +12,13 @@ from warpwave.backends.nvidia.lower import text
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
 from warpwave.backends.nvidia.lower.mma import lower_mma
-from warpwave.backends.nvidia.lower.outbox import BUFFER_BYTES, BUFFERS, lower_posted_store, posted_stores
+from warpwave.backends.nvidia.lower.outbox import (
+    lower_posted_store,
+    outbox_bytes,
+    posted_stores,
+    reuse_rings,
+    stores_come_last,
+)
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, produce
 from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
@@ -46,7 +52,7 @@ def _lower_grid(lw: NvidiaLowering, op: Op) -> None:
     sizes = [f"grid.sizes[{axis}]" for axis in range(last + 1)]
     if lw.plan.windowed:
         plane = f"({sizes[-2]} * {sizes[-1]})"
-        window = f"windowed_position(block_id % {plane}, {sizes[-2]}, {sizes[-1]}, {text.WINDOW})"
+        window = f"windowed_position(block_id % {plane}, {sizes[-2]}, {sizes[-1]}, {lw.plan.window})"
         lw.body.line(f"int rest = block_id / {plane} * {plane} + {window};")
     else:
         lw.body.line("int rest = block_id;")
@@ -156,9 +162,11 @@ def _emit(lw: NvidiaLowering, stages: int) -> None:
 def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     """A producer's branch and the computing warps'."""
     lw.posted = posted_stores(lw)
-    if lw.posted:
-        lw.outbox = lw.allocate(lw.waves * BUFFERS * BUFFER_BYTES, 1024)
+    if lw.posted and not stores_come_last(lw):
+        lw.outbox = lw.allocate(outbox_bytes(lw), 1024)
     lw.rings = make_rings(lw, stages)
+    if lw.posted and stores_come_last(lw):
+        lw.outbox = reuse_rings(lw)
     init_rings(lw)
     before, rest = _split_at_grid(lw)
     for op in before:

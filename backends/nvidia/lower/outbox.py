@@ -9,9 +9,9 @@ from __future__ import annotations
 from warpwave.backends.nvidia.layout import LANES, ROWS
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.place import SWIZZLES
-from warpwave.backends.nvidia.lower.rings import box_place, map_number
+from warpwave.backends.nvidia.lower.rings import box_place, map_number, pipelines
 from warpwave.backends.nvidia.lowered import TensorMap
-from warpwave.tiles.ir import Op, walk
+from warpwave.tiles.ir import Block, Op, walk
 from warpwave.tiles.simt.memory import lower_store, open_window
 
 BUFFERS = 2
@@ -25,6 +25,28 @@ def posted_stores(lw: NvidiaLowering) -> set[Op]:
         return set()
     read = {op.operands[0] for op in ops if op.name in ("load", "atomic_add")}
     return {op for op in ops if op.name == "store" and op.operands[0] not in read and _suits(lw, op)}
+
+
+def outbox_bytes(lw: NvidiaLowering) -> int:
+    """Size of all warps' buffers."""
+    return lw.waves * BUFFERS * BUFFER_BYTES
+
+
+def stores_come_last(lw: NvidiaLowering) -> bool:
+    """Whether rings are no longer used when these stores run: then they may use the rings' memory."""
+    ops = lw.kernel.body.ops
+    loops = [ops.index(op) for op in ops if any(True for _ in pipelines(Block([], [op])))]
+    at_top = all(op in ops for op in lw.posted)
+    return not lw.plan.persistent and at_top and min(ops.index(op) for op in lw.posted) > max(loops, default=-1)
+
+
+def reuse_rings(lw: NvidiaLowering) -> int:
+    """Where the buffers lie in the rings' memory; what is missing is allocated behind it."""
+    ring = next(iter(lw.rings.values()))
+    start = ring.tiles[0].base
+    lw.allocate(max(0, start + outbox_bytes(lw) - lw.shared_bytes))
+    lw.outbox_in_rings = True
+    return start
 
 
 def _suits(lw: NvidiaLowering, op: Op) -> bool:
@@ -48,6 +70,9 @@ def lower_posted_store(lw: NvidiaLowering, op: Op) -> None:
     panels = cols // panel
     number = map_number(lw, TensorMap(name, tuple(op.attrs["axes"]), ROWS, panel, 2 * panel))
     left = 1 if len(blocks) * panels % BUFFERS == 0 else 0  # copies that may still read when a buffer is used again
+    if lw.outbox_in_rings:
+        lw.barrier()  # all warps are done with what they read there
+        lw.outbox_in_rings = False
     with body.block(f"if constexpr (tma_{name})"):
         window = open_window(lw, tensor, coords, value.tile, op)
         origin = [" + ".join(f"{d} * {p[axis]}" for d, p in lw.wave_digits(layout.waves) if p[axis]) for axis in (0, 1)]

@@ -33,7 +33,7 @@ def lower_pipeline(lw: NvidiaLowering, op: Op) -> bool:
     if not loads:
         return False
     if lw.plan.producer:
-        from warpwave.backends.nvidia.lower.producer import consume
+        from warpwave.backends.nvidia.lower.consumer import consume
 
         consume(lw, op)
         return True

@@ -28,24 +28,31 @@ class Ring:
     stages: int
     barriers: int  # byte offset
 
-    @property
-    def stage(self) -> str:
-        """C name of the current stage."""
-        return f"{self.name}_stage"
+    def stage(self, group: int) -> str:
+        """C name of the current stage of a group."""
+        return f"{self.name}_stage{group}"
 
-    @property
-    def phase(self) -> str:
-        """C name of the parity of the current round through the ring."""
-        return f"{self.name}_phase"
+    def phase(self, group: int) -> str:
+        """C name of the parity of a group's current round through the ring."""
+        return f"{self.name}_phase{group}"
 
     def full(self, group: int, stage: str = "") -> str:
         """C expression of the address of the barrier that says that a stage is filled."""
         count = len(self.groups)
-        return f"smem_at + {self.barriers} + ({stage or self.stage} * {count} + {group}) * {BARRIER_BYTES}"
+        place = f"({stage or self.stage(group)} * {count} + {group})"
+        return f"smem_at + {self.barriers} + {place} * {BARRIER_BYTES}"
 
     def empty(self, group: int, stage: str = "") -> str:
         """C expression of the address of the barrier that says that a stage may be overwritten."""
         return f"{self.full(group, stage)} + {BARRIER_BYTES // 2}"
+
+    def before(self, group: int) -> str:
+        """C expression of the stage before a group's current one."""
+        return f"({self.stage(group)} + {self.stages - 1}) % {self.stages}"
+
+    def group_of(self, load: int) -> int:
+        """The group of a load."""
+        return next(n for n, group in enumerate(self.groups) if load in group)
 
     def loads(self, ops: list[Op]) -> list[StagedLoad]:
         """The loads of one pipeline with their places in the ring."""
@@ -193,6 +200,6 @@ def box_place(lw: NvidiaLowering, op: Op, coords: Sequence[Value], origins: Sequ
     return ", ".join([f"{origins[1]} + {col}", f"{origins[0]} + {row}", *others[::-1]])
 
 
-def at_stage(tile: SharedTile, size: int, ring: Ring) -> SharedTile:
-    """The tile in the current stage."""
-    return replace(tile, shift=f"{ring.stage} * {size}")
+def at_stage(ring: Ring, load: int) -> SharedTile:
+    """A load's tile in its group's current stage."""
+    return replace(ring.tiles[load], shift=f"{ring.stage(ring.group_of(load))} * {ring.stage_bytes[load]}")

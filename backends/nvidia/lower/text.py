@@ -10,8 +10,6 @@ from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
 
-WINDOW = 8  # rows of blocks that are walked column by column
-
 
 def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
     """The whole source: one text, or one with a producer and one without; `located` with line directives."""

@@ -1,0 +1,238 @@
+"""The computing warps' side of a ring: waits before first uses, stages handed back after last ones.
+
+Products are asynchronous: a stage that one reads is handed back when its result is known to be complete. Two kinds
+of loops keep the tensor cores busy across iterations. A product that only adds to a carried accumulator (a matrix
+product's) stays in flight until the next one is issued. A last product that takes what the rest of the iteration
+computes (attention's second one) is issued one iteration later, behind the next iteration's first product, so that
+both run under the arithmetic between them (FlashAttention-3, arXiv 2407.08608, section 3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.producer import advance
+from warpwave.backends.nvidia.lower.rings import Ring, at_stage, users
+from warpwave.tiles.ir import Block, Op
+from warpwave.tiles.simt.assign import is_laid_out
+from warpwave.tiles.simt.control import assign_all
+from warpwave.tiles.simt.pipeline import Loop, staged_loads
+
+
+def consume(lw: NvidiaLowering, op: Op) -> None:
+    """The loop of the computing warps."""
+    loads = staged_loads(op.regions[0])
+    ring = lw.rings[op]
+    consumer = _Consumer(lw, op, ring, loads, Loop(lw, op, ring.loads(loads), ring.stages))
+    consumer.loop.declare()
+    lw.enter_region()
+    delayed = consumer.delayed_product() if lw.plan.overlap else None
+    adding = consumer.adding_product()
+    if delayed is not None:
+        consumer.emit_delayed(delayed)
+    elif adding is not None:
+        consumer.emit_adding(adding)
+    else:
+        consumer.emit()
+
+
+@dataclass
+class _Consumer:
+    """`waiting` are groups that a product still reads, with the variable of its result."""
+
+    lw: NvidiaLowering
+    op: Op
+    ring: Ring
+    loads: list[Op]
+    loop: Loop
+    waiting: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def region(self) -> Block:
+        return self.op.regions[0]
+
+    # -- loops ----------------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        """Nothing is in flight from one iteration to the next."""
+        lw, counter = self.lw, self.lw.fresh("iteration")
+        with lw.body.block(f"for (int {counter} = 0; {counter} < {self.loop.trips}; ++{counter})"):
+            self._begin(counter)
+            self._ops(self.region.ops[:-1])
+            assign_all(lw, self.loop.names, self.op.results, self.region.terminator.operands)
+            self._end()
+
+    def emit_adding(self, product: Op) -> None:
+        """The product of the iteration before is complete when this one's has been issued."""
+        lw, counter = self.lw, self.lw.fresh("iteration")
+        lw.flying = {lw.name(v) for v in self.op.results}
+        for name in sorted(lw.flying):
+            lw.body.line(f"pin({name});")
+        groups = self._groups_of(product)
+        with lw.body.block(f"for (int {counter} = 0; {counter} < {self.loop.trips}; ++{counter})"):
+            self._begin(counter)
+            for op in self.region.ops[:-1]:
+                self._wait_for_tiles(op)
+                if op not in self.loads:
+                    lw.lower_op(op)
+            lw.body.line("ptx::wgmma_wait<1>();")
+            with lw.body.block(f"if ({counter} > 0)"):
+                for group in groups:
+                    self._release(group, self.ring.before(group))
+            for group in groups:
+                advance(lw, self.ring, group)
+        lw.flying = set()
+        lw.drain()
+        with lw.body.block(f"if ({self.loop.trips} > 0)"):
+            for group in groups:
+                self._release(group, self.ring.before(group))
+
+    def emit_delayed(self, product: Op) -> None:
+        """The first iteration without the product, then each with the one before's, then the last one's."""
+        lw, counter, trips = self.lw, self.lw.fresh("iteration"), self.loop.trips
+        held = self._declare_held(product)
+        first = next(op for op in self.region.ops if op.name == "mma")
+        others = [op for op in self.region.ops[:-1] if op is not product]
+        place = others.index(first) + 1
+        with lw.body.block(f"if ({trips} > 0)"):
+            with lw.body.block(""):
+                self._begin("0")
+                self._ops(others)
+                self._keep(product, held)
+            with lw.body.block(f"for (int {counter} = 1; {counter} < {trips}; ++{counter})"):
+                self._begin(counter)
+                self._ops(others[:place])
+                self._issue(product, held)
+                self._ops(others[place:])
+                self._keep(product, held)
+            self._issue(product, held)
+            self._end()
+
+    # -- parts of an iteration ------------------------------------------------------------------------
+
+    def _begin(self, iteration: str) -> None:
+        self.loop.count(iteration)
+        for index, load in enumerate(self.loads):
+            self.lw.shared[load.result] = at_stage(self.ring, index)
+
+    def _ops(self, ops: list[Op]) -> None:
+        """Ops in order, each after what it needs has landed; stages go back as soon as they may."""
+        lw = self.lw
+        for op in ops:
+            self._wait_for_tiles(op)
+            if op not in self.loads:
+                lw.lower_op(op)
+            for group in self._last_used_by(op):
+                if op.name == "mma" and lw.names.get(op.result) in lw.pending:
+                    self.waiting.append((group, lw.names[op.result]))
+                else:
+                    lw.drain()
+                    self._hand_back(group)
+            self._hand_back_complete()
+
+    def _end(self) -> None:
+        self.lw.drain()
+        self._hand_back_complete()
+        self.lw.enter_region()
+
+    def _wait_for_tiles(self, op: Op) -> None:
+        for number in range(len(self.ring.groups)):
+            if self._span(number)[0] == self.region.ops.index(op):
+                self.lw.body.line(f"ptx::mbarrier_wait({self.ring.full(number)}, {self.ring.phase(number)});")
+
+    def _last_used_by(self, op: Op) -> list[int]:
+        place = self.region.ops.index(op)
+        return [n for n in range(len(self.ring.groups)) if self._span(n)[1] == place]
+
+    def _span(self, group: int) -> tuple[int, int]:
+        """Places in the body of a group's first and last user."""
+        found = [place for i in self.ring.groups[group] for place in users(self.region, self.loads[i])]
+        return min(found), max(found)
+
+    def _groups_of(self, product: Op) -> list[int]:
+        """Groups that nothing but this op uses."""
+        place = self.region.ops.index(product)
+        return [n for n in range(len(self.ring.groups)) if self._span(n) == (place, place)]
+
+    def _hand_back_complete(self) -> None:
+        for group, name in list(self.waiting):
+            if name not in self.lw.pending:
+                self.waiting.remove((group, name))
+                self._hand_back(group)
+
+    def _hand_back(self, group: int) -> None:
+        self._release(group)
+        advance(self.lw, self.ring, group)
+
+    def _release(self, group: int, stage: str = "") -> None:
+        self.lw.body.line("__syncwarp();")
+        self.lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({self.ring.empty(group, stage)});")
+
+    # -- products that may stay in flight -------------------------------------------------------------
+
+    def _carried(self) -> list[tuple[Op, int]]:
+        """Products by wgmma whose only use is to be carried on, and as which value."""
+        ends = self.region.terminator.operands
+        return [
+            (op, ends.index(op.result))
+            for op in self.region.ops
+            if op.name == "mma"
+            and op.result in ends
+            and self.lw.uses[op.result] == 1
+            and self.lw.plan.products[op].engine == "wgmma"
+            and self._groups_of(op)
+        ]
+
+    def adding_product(self) -> Op | None:
+        """The body's only product, if it adds to the accumulator that it carries on, and all tiles are its own."""
+        products = [op for op in self.region.ops if op.name == "mma"]
+        carried = self._carried()
+        if len(products) != 1 or len(carried) != 1 or self.ring.stages < 2:
+            return None
+        ((product, place),) = carried
+        own = product.operands[0] is self.region.args[place + 1] and self.lw.uses[product.operands[0]] == 1
+        return product if own and len(self._groups_of(product)) == len(self.ring.groups) else None
+
+    def delayed_product(self) -> Op | None:
+        """The body's last product, if it comes after another and adds to what this iteration made of its result."""
+        products = [op for op in self.region.ops if op.name == "mma"]
+        carried = [(op, place) for op, place in self._carried() if op is products[-1]]
+        if len(products) != 2 or not carried or self.ring.stages < 2:
+            return None
+        product = carried[0][0]
+        acc, a = product.operands[:2]
+        computed = acc not in self.region.args and self.lw.home[acc] is self.region and self.lw.uses[acc] == 1
+        in_registers = is_laid_out(a) and self.lw.home[a] is self.region
+        first_groups = self._groups_of(products[0])
+        return product if computed and in_registers and first_groups and self._is_ahead(products[0]) else None
+
+    def _is_ahead(self, first: Op) -> bool:
+        """Whether a product needs nothing that the iteration before computes."""
+        needed = set(first.operands)
+        for op in reversed(self.region.ops[: self.region.ops.index(first)]):
+            if any(r in needed for r in op.results):
+                needed.update(op.operands)
+        return not needed & set(self.region.args[1:])
+
+    def _declare_held(self, product: Op) -> str:
+        """The variable in which the product's first operand waits for the next iteration."""
+        a = product.operands[1]
+        name = self.lw.fresh("held")
+        self.lw.body.line(f"{self.lw.value_type(a)} {name};")
+        return name
+
+    def _keep(self, product: Op, held: str) -> None:
+        """Carry on all values, and instead of the product's result what it is to be added to; and its operand."""
+        lw = self.lw
+        ends = [product.operands[0] if v is product.result else v for v in self.region.terminator.operands]
+        assign_all(lw, self.loop.names, self.op.results, ends)
+        lw.body.line(f"{held} = {lw.name(product.operands[1])};")
+
+    def _issue(self, product: Op, held: str) -> None:
+        """The product of the iteration before."""
+        lw = self.lw
+        place = self.region.terminator.operands.index(product.result)
+        lw.names[product.operands[0]] = self.loop.names[place]
+        lw.names[product.operands[1]] = held
+        self._ops([product])
