@@ -37,14 +37,14 @@ def test_the_overview_lists_all_commands(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     out = capsys.readouterr().out
-    for command in ("check", "show", "targets", "doctor", "demo", "sim"):
+    for command in ("check", "show", "targets", "doctor", "conformance", "demo", "sim"):
         assert f"\n    {command} " in out
 
 
 def test_the_demo_agrees(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    assert "gemm(" in out
-    assert "attention(" in out
+    assert "gemm, one source: a bf16[256,128]" in out
+    assert "attention, one source:" in out
     assert "all agree with the oracle" in out
     assert "reference" in out

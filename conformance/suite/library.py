@@ -21,7 +21,7 @@ def library_kernels() -> dict[str, Kernel]:
     """Every kernel of `warpwave.kernels` that has samples, by name."""
     found: dict[str, Kernel] = {}
     for module in pkgutil.iter_modules(warpwave.kernels.__path__):
-        if module.name in ("tests", "demo"):
+        if module.name == "tests":
             continue
         loaded = importlib.import_module(f"warpwave.kernels.{module.name}")
         for value in vars(loaded).values():
