@@ -26,7 +26,10 @@ def hot_loop(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> 
     def heat(loop: set[int]) -> tuple[int, int]:
         return len(loop & matrix), len(loop)
 
-    return sorted(max(_innermost(products or found), key=heat)) if found else []
+    if not found:
+        return []
+    hottest: set[int] = max(_innermost(products or found), key=heat)
+    return sorted(hottest)
 
 
 def _innermost(found: Sequence[set[int]]) -> list[set[int]]:
