@@ -54,8 +54,10 @@ TARGETS: dict[str, Target] = {
     t.name: t
     for t in (
         Target("reference", _REFERENCE, source="float64, rounded once"),
-        Target("amd:gfx942", _AMD, _products("cdna3 mfma", "f16", "bf16", "f32", *_FNUZ), _AMD_SOURCE),
-        Target("amd:gfx950", _AMD, _products("cdna4 mfma", "f16", "bf16", "f32", *_OCP), f"{_AMD_SOURCE}; assumed"),
+        Target("amd:gfx942", _AMD, _products("cdna3 mfma", "f16", "bf16", "f32", *_FNUZ, *_OCP), _AMD_SOURCE),
+        Target(
+            "amd:gfx950", _AMD, _products("cdna4 mfma", "f16", "bf16", "f32", *_OCP, *_FNUZ), f"{_AMD_SOURCE}; assumed"
+        ),
         Target("nvidia:sm80", _NVIDIA, _products("ampere mma", "f16", "bf16", "tf32"), "MMA-Sim's Ampere model"),
         Target("nvidia:sm89", _NVIDIA_FP8, _products("ada mma", "f16", "bf16", "tf32", *_OCP), "MMA-Sim's Ada model"),
         Target(

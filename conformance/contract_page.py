@@ -10,7 +10,7 @@ import numpy as np
 from warpwave.conformance.clauses import CLAUSES, Clause, dtypes_of
 from warpwave.conformance.contract import TARGETS, Target
 from warpwave.conformance.figures import FIGURES, Figure
-from warpwave.conformance.models import MODELS
+from warpwave.conformance.models import MODELS, Model
 from warpwave.conformance.models.matrix_core import FusedChain, MatrixCore
 from warpwave.conformance.models.tensor_core import TensorCore
 from warpwave.tiles.ir.opdefs import OPS
@@ -149,7 +149,7 @@ def _number(x: float) -> str:
 
 def _model_table() -> str:
     rows = (
-        f"| {instruction} | {' '.join(formats)} | {_rule(MODELS[instruction][formats[0]].unit)} |\n"
+        f"| {instruction} | {' '.join(formats)} | {_rule(MODELS[instruction][formats[0]])} |\n"
         for instruction, formats in _grouped()
     )
     return _table("instruction | operands | rule", rows)
@@ -157,12 +157,16 @@ def _model_table() -> str:
 
 def _grouped() -> Iterator[tuple[str, list[str]]]:
     for instruction, table in MODELS.items():
-        units = list(dict.fromkeys(model.unit for model in table.values()))
-        for unit in units:
-            yield instruction, [name for name, model in table.items() if model.unit == unit]
+        rules = list(dict.fromkeys((model.unit, model.through) for model in table.values()))
+        for rule in rules:
+            yield instruction, [name for name, model in table.items() if (model.unit, model.through) == rule]
 
 
-def _rule(unit: TensorCore | MatrixCore | FusedChain) -> str:
+def _rule(model: Model) -> str:
+    return (f"converted to {model.through}; " if model.through else "") + _unit_rule(model.unit)
+
+
+def _unit_rule(unit: TensorCore | MatrixCore | FusedChain) -> str:
     if isinstance(unit, FusedChain):
         return "a chain of fused multiply-adds"
     if isinstance(unit, MatrixCore):

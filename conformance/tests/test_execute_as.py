@@ -34,6 +34,7 @@ CASES = [
     ("amd:gfx942", ww.bf16),
     ("amd:gfx942", ww.f16),
     ("amd:gfx942", ww.fp8e4m3fnuz),
+    ("amd:gfx942", ww.fp8e5m2),
     ("amd:gfx950", ww.bf16),
     ("amd:gfx950", ww.fp8e4m3),
 ]

@@ -110,7 +110,11 @@ def simulated(model: Model, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.n
     if model.a == "f32":
         as_floats = (np.ascontiguousarray(x.astype(np.uint32)).view(np.float32) for x in (a, b, c))
         return arith.multiply_accumulate_f32(*as_floats).view(np.uint32)
-    return arith.multiply_accumulate(SIMULATED[model.a], SIMULATED[model.b], a, b, c)
+    names = [SIMULATED[model.through or n] for n in (model.a, model.b)]
+    if model.through:
+        a, b = (x.astype(np.uint8).view(BY_NAME[n].numpy) for x, n in ((a, model.a), (b, model.b)))
+        a, b = (x.astype(BY_NAME[model.through].numpy).view(np.uint16).astype(np.int64) for x in (a, b))
+    return arith.multiply_accumulate(*names, a, b, c)
 
 
 @pytest.mark.parametrize("kind", ["raw", "near one"])
