@@ -19,7 +19,7 @@ DEVICE float of_lane(float x, int lane) { return __shfl_sync(0xffffffffu, x, lan
 template <class To, class From> DEVICE void to_bytes(To &dst, const From &src) {
   const int lane = threadIdx.x % 32, q = lane % 4, first = lane - q + 2 * (q % 2);
   EACH(i, To::height) EACH(j, To::width) EACH(k, 4) {
-    // data[k] covers columns 16 (k / 2) on of the 32: base tile 2 j + k / 2, its halves data[k % 2] and data[k % 2 + 2].
+    // data[k] covers columns 16 (k / 2) on of the 32: base tile 2 j + k / 2, halves data[k % 2] and data[k % 2 + 2].
     auto &base = src.tiles[i][2 * j + k / 2];
     float v[4];
     EACH(half, 2) EACH(e, 2) {

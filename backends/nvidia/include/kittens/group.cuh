@@ -71,7 +71,8 @@ template <int N> struct group_tma {
   DEVICE static void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
     if (first()) kittens::tma::load_async<Axis, P>(dst, src, at, s);
   }
-  template <class Tile, class GL, class Coord = coord<Tile>> DEVICE static void store_async(const GL &dst, const Tile &src, const Coord &at) {
+  template <class Tile, class GL, class Coord = coord<Tile>>
+  DEVICE static void store_async(const GL &dst, const Tile &src, const Coord &at) {
     if (first()) kittens::tma::store_async(dst, src, at);
   }
   template <class Tile, class GL, class Coord = coord<Tile>>

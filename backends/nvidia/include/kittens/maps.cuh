@@ -88,7 +88,9 @@ template <int N> struct register_maps {
     EACH(i, ww::items<R>()) ww::set(dst, i, base_types::constants<typename R::T>::zero());
   }
 #define KITTENS_UNARY(name) \
-  template <detail::registers R> DEVICE static void name(R &dst, const R &src) { unary_map<base_ops::name>(dst, src); } \
+  template <detail::registers R> DEVICE static void name(R &dst, const R &src) { \
+    unary_map<base_ops::name>(dst, src); \
+  } \
   template <detail::registers R> DEVICE static R name(const R &src) { \
     R dst; \
     name(dst, src); \

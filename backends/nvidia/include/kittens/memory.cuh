@@ -151,7 +151,8 @@ template <int N> struct group_memory {
     const coord<> origin = origin_of<Axis, RT>(at);
     const int lane = threadIdx.x % 32, first = detail::group_chunk<N>() * RT::rows;
     EACH(i, RT::elements_per_thread) {
-      const coord<> e = detail::moved<Axis>(origin, first + detail::item_row<RT>(lane, i), detail::item_col<RT>(lane, i));
+      const coord<> e =
+          detail::moved<Axis>(origin, first + detail::item_row<RT>(lane, i), detail::item_col<RT>(lane, i));
       typename RT::T x = base_types::constants<typename RT::T>::zero();
       if (detail::holds(src, e)) x = base_types::convert_to<typename RT::T>(src[e]);
       ww::set(dst, i, x);
@@ -162,7 +163,8 @@ template <int N> struct group_memory {
     const coord<> origin = origin_of<Axis, RT>(at);
     const int lane = threadIdx.x % 32, first = detail::group_chunk<N>() * RT::rows;
     EACH(i, RT::elements_per_thread) {
-      const coord<> e = detail::moved<Axis>(origin, first + detail::item_row<RT>(lane, i), detail::item_col<RT>(lane, i));
+      const coord<> e =
+          detail::moved<Axis>(origin, first + detail::item_row<RT>(lane, i), detail::item_col<RT>(lane, i));
       if (detail::holds(dst, e)) dst[e] = base_types::convert_to<typename GL::dtype>(ww::get(src, i));
     }
   }
@@ -174,7 +176,8 @@ template <int N> struct group_memory {
     each_chunk<Axis, ST>(src, at, [&](int r, int c, const coord<> &e, bool whole, int count) {
       if (whole) *(uint4 *)dst.idx(dst.data, {r, c}) = *(const uint4 *)&src[e];
       else
-        for (int k = 0; k < count; ++k) *dst.idx(dst.data, {r, c + k}) = element_or_zero(src, detail::moved<3>(e, k, 0));
+        for (int k = 0; k < count; ++k)
+          *dst.idx(dst.data, {r, c + k}) = element_or_zero(src, detail::moved<3>(e, k, 0));
     });
   }
   template <int Axis = 2, bool AssumeAligned = false, ducks::st::all ST, class GL, class Coord = coord<ST>>
@@ -195,7 +198,8 @@ template <int N> struct group_memory {
     each_chunk<Axis, ST>(src, at, [&](int r, int c, const coord<> &e, bool whole, int count) {
       if (whole) ww::ptx::cp_async<16>(dst.idx(start, {r, c}), &src[e]);
       else
-        for (int k = 0; k < count; ++k) *dst.idx(dst.data, {r, c + k}) = element_or_zero(src, detail::moved<3>(e, k, 0));
+        for (int k = 0; k < count; ++k)
+          *dst.idx(dst.data, {r, c + k}) = element_or_zero(src, detail::moved<3>(e, k, 0));
     });
     ww::ptx::cp_async_commit();
   }

@@ -50,13 +50,17 @@ template <class Base> DEVICE void b_registers(u32 (&b)[2], const Base &base, int
 template <int N> struct group_mma {};
 
 template <> struct group_mma<1> {
-  template <int TransA, int TransB, ducks::rt::row_layout D, ducks::rt::all A, ducks::rt::all B, ducks::rt::row_layout C>
+  template <int TransA, int TransB, ducks::rt::row_layout D, ducks::rt::all A, ducks::rt::all B,
+            ducks::rt::row_layout C>
   DEVICE static void mma(D &d, const A &a, const B &b, const C &c) {
     constexpr int steps = TransA ? A::height : A::width;
-    static_assert((TransA ? A::cols : A::rows) == D::rows && (TransB ? B::rows : B::cols) == D::cols, "D has A's rows and B's columns");
+    static_assert((TransA ? A::cols : A::rows) == D::rows && (TransB ? B::rows : B::cols) == D::cols,
+                  "D has A's rows and B's columns");
     static_assert((TransA ? A::rows : A::cols) == (TransB ? B::cols : B::rows), "A and B agree in k");
-    static_assert(A::is_row == !TransA && B::is_row == (TransB == 1), "A has row layout, B column layout; transposed, the other");
-    static_assert(sizeof(typename A::T) == 2 || sizeof(typename A::T) == 4 || (!TransA && TransB), "one-byte elements: A B^T only");
+    static_assert(A::is_row == !TransA && B::is_row == (TransB == 1),
+                  "A has row layout, B column layout; transposed, the other");
+    static_assert(sizeof(typename A::T) == 2 || sizeof(typename A::T) == 4 || (!TransA && TransB),
+                  "one-byte elements: A B^T only");
     static_assert(base_types::same<typename D::T, typename C::T>, "C and D have one type");
     d = c;
     EACH(i, D::height) EACH(j, D::width) EACH(k, steps) {
@@ -66,7 +70,8 @@ template <> struct group_mma<1> {
     }
   }
 #define KITTENS_PRODUCT(name, ta, tb) \
-  template <class D, class A, class B, class C> DEVICE static void mma_##name(D &d, const A &a, const B &b, const C &c) { \
+  template <class D, class A, class B, class C> \
+  DEVICE static void mma_##name(D &d, const A &a, const B &b, const C &c) { \
     mma<ta, tb>(d, a, b, c); \
   } \
   template <class A, class B, class C> DEVICE static C mma_##name(const A &a, const B &b, const C &c) { \

@@ -45,7 +45,8 @@ template <class T_, int Rows, int Cols, bool Swizzle = true, int SwizzleBytes = 
   static constexpr int rows = Rows, cols = Cols, underlying_rows = Rows, underlying_cols = Cols;
   static constexpr int height = Rows / TILE_ROW_DIM<T>, width = Cols / TILE_COL_DIM<T>;
   static constexpr int num_elements = Rows * Cols, underlying_num_elements = num_elements;
-  static constexpr int swizzle_bytes = SwizzleBytes ? SwizzleBytes : detail::default_swizzle(Cols * sizeof(T), sizeof(T));
+  static constexpr int swizzle_bytes =
+      SwizzleBytes ? SwizzleBytes : detail::default_swizzle(Cols * sizeof(T), sizeof(T));
   static_assert(cols % TILE_COL_DIM<T> == 0 && (rows % 16 == 0 || !swizzle), "sizes are multiples of the base tile");
   static_assert(!swizzle || cols * sizeof(T) % swizzle_bytes == 0, "the panel width divides the row");
   using col_vec = sv<T, rows>;

@@ -87,18 +87,22 @@ DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   });
   store_commit_group();
 }
-template <int Axis = 2, detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void prefetch(Tile &dst, const GL &src, const Coord &at) {
+template <int Axis = 2, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
+DEVICE void prefetch(Tile &dst, const GL &src, const Coord &at) {
   detail::each_box<Axis>(dst, at, [&](u32, const auto &c) {
     ww::ptx::tensor_prefetch(src.template get_tma<Tile, Axis>(), c);
   });
 }
-template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>>
+DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
   load_async<dim::ROW, cache_policy::NORMAL>(dst, src, at, s);
 }
-template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>>
+DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
   store_async<dim::ROW, cache_policy::NORMAL>(dst, src, at);
 }
-template <detail::shared_object Tile, class GL, class Coord = coord<Tile>> DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
+template <detail::shared_object Tile, class GL, class Coord = coord<Tile>>
+DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   store_add_async<dim::ROW>(dst, src, at);
 }
 // Plain bytes, multiples of 16.

@@ -26,5 +26,5 @@ template <class RT> DEVICE void fill_tile(RT &t, const float *plane, int pitch, 
 }
 template <class RT> DEVICE void keep_tile(float *plane, const RT &t, int pitch, int first) {
   EACH(i, RT::elements_per_thread)
-    plane[pitch * (first + detail::item_row<RT>(laneid(), i)) + detail::item_col<RT>(laneid(), i)] = (float)ww::get(t, i);
+  plane[pitch * (first + detail::item_row<RT>(laneid(), i)) + detail::item_col<RT>(laneid(), i)] = (float)ww::get(t, i);
 }

@@ -65,9 +65,11 @@ TEST(encoders, 256)(unsigned long long *different) {
     n[0] += !same_code<f16_format>(bits<u16>(f16_from<rne, false>(x)), encode<f16_format, rne, false>(x));
     n[1] += !same_code<bf16_format>(bits<u16>(bf16_from<rne, false>(x)), encode<bf16_format, rne, false>(x));
     n[2] += !same_code<fp8e4m3_format>(encode_fp8<fp8e4m3_format, rne, true>(x), encode<fp8e4m3_format, rne, true>(x));
-    n[3] += !same_code<fp8e4m3_format>(encode_fp8<fp8e4m3_format, rne, false>(x), encode<fp8e4m3_format, rne, false>(x));
+    n[3] +=
+        !same_code<fp8e4m3_format>(encode_fp8<fp8e4m3_format, rne, false>(x), encode<fp8e4m3_format, rne, false>(x));
     n[4] += !same_code<fp8e5m2_format>(encode_fp8<fp8e5m2_format, rne, true>(x), encode<fp8e5m2_format, rne, true>(x));
-    n[5] += !same_code<fp8e5m2_format>(encode_fp8<fp8e5m2_format, rne, false>(x), encode<fp8e5m2_format, rne, false>(x));
+    n[5] +=
+        !same_code<fp8e5m2_format>(encode_fp8<fp8e5m2_format, rne, false>(x), encode<fp8e5m2_format, rne, false>(x));
   }
   EACH(i, 6) if (n[i]) atomicAdd(&different[i], n[i]);
 }

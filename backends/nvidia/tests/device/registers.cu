@@ -222,7 +222,8 @@ TEST(vectors, 32)(float *out, const float *a) {
 }
 
 // mma.sync: D = op(A) op(B) + C with C the corner of B's plane; 32x16x32.
-template <class T, class Acc, int Ta, int Tb> DEVICE void product(float *out, const float *a, const float *b, int plane) {
+template <class T, class Acc, int Ta, int Tb>
+DEVICE void product(float *out, const float *a, const float *b, int plane) {
   rt<T, 32, 32, base_types::either<Ta == 0, row_l, col_l>> left;
   rt<T, Tb ? 16 : 32, Tb ? 32 : 16, base_types::either<Tb == 1, row_l, col_l>> right;
   rt<Acc, 32, 16> d, c;

@@ -27,34 +27,40 @@ DEVICE void prefetch_map(const tensor_map *map) {
 // In stores the map is %0, the source %1, the hint %2; in loads the map is %0, the target %1, the barrier %2, the
 // hint %3 and the mask of blocks %4. Coordinates follow.
 #define WW_TENSOR(R, store_list, load_list) \
-  template <Policy P = keep_normal> DEVICE void tensor_load(u32 to, const tensor_map *map, u32 barrier, const int (&c)[R]) { \
+  template <Policy P = keep_normal> \
+  DEVICE void tensor_load(u32 to, const tensor_map *map, u32 barrier, const int (&c)[R]) { \
     if constexpr (P == keep_normal) \
-      asm volatile("cp.async.bulk.tensor." #R "d.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%0, {" \
-                   load_list "}], [%2];" ::"l"(map), "r"(to), "r"(barrier), "l"((u64)0), "h"((u16)0), WW_C##R(c) \
+      asm volatile("cp.async.bulk.tensor." #R \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%0, {" load_list \
+                   "}], [%2];" ::"l"(map), \
+                   "r"(to), "r"(barrier), "l"((u64)0), "h"((u16)0), WW_C##R(c) \
                    : "memory"); \
     else \
-      asm volatile("cp.async.bulk.tensor." #R "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
-                   ".L2::cache_hint [%1], [%0, {" load_list "}], [%2], %3;" ::"l"(map), "r"(to), "r"(barrier), \
-                   "l"((u64)P), "h"((u16)0), WW_C##R(c) \
+      asm volatile("cp.async.bulk.tensor." #R \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
+                   ".L2::cache_hint [%1], [%0, {" load_list "}], [%2], %3;" ::"l"(map), \
+                   "r"(to), "r"(barrier), "l"((u64)P), "h"((u16)0), WW_C##R(c) \
                    : "memory"); \
   } \
   template <Policy P = keep_normal> \
   DEVICE void tensor_load_multicast(u32 to, const tensor_map *map, u32 barrier, const int (&c)[R], u16 blocks) { \
     if constexpr (P == keep_normal) \
-      asm volatile("cp.async.bulk.tensor." #R "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
-                   ".multicast::cluster [%1], [%0, {" load_list "}], [%2], %4;" ::"l"(map), "r"(to), "r"(barrier), \
-                   "l"((u64)0), "h"(blocks), WW_C##R(c) \
+      asm volatile("cp.async.bulk.tensor." #R \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
+                   ".multicast::cluster [%1], [%0, {" load_list "}], [%2], %4;" ::"l"(map), \
+                   "r"(to), "r"(barrier), "l"((u64)0), "h"(blocks), WW_C##R(c) \
                    : "memory"); \
     else \
-      asm volatile("cp.async.bulk.tensor." #R "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
+      asm volatile("cp.async.bulk.tensor." #R \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes" \
                    ".multicast::cluster.L2::cache_hint [%1], [%0, {" load_list "}], [%2], %4, %3;" ::"l"(map), \
                    "r"(to), "r"(barrier), "l"((u64)P), "h"(blocks), WW_C##R(c) \
                    : "memory"); \
   } \
   template <Policy P = keep_normal> DEVICE void tensor_store(const tensor_map *map, u32 from, const int (&c)[R]) { \
     if constexpr (P == keep_normal) \
-      asm volatile("cp.async.bulk.tensor." #R "d.global.shared::cta.bulk_group [%0, {" store_list "}], [%1];" ::"l"( \
-                       map), \
+      asm volatile("cp.async.bulk.tensor." #R "d.global.shared::cta.bulk_group [%0, {" store_list \
+                   "}], [%1];" ::"l"(map), \
                    "r"(from), "l"((u64)0), WW_C##R(c) \
                    : "memory"); \
     else \
