@@ -124,8 +124,9 @@ class SuggestsConstants(Protocol):
     """A backend that also has tables of tuned constants."""
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Argument]) -> Mapping[str, Any]:
-        """Tuned values for some of a kernel's constants, by name; called at every launch, so it must be quick.
+        """Tuned values for some of a kernel's constants, by name; called at most launches, so it must be quick.
 
-        `kernel` is "module:qualified name".
+        `kernel` is "module:qualified name". `arguments` are the arrays (or specs, or None for absent ones) without the
+        numbers: these may change at every launch, and constants must not.
         """
         ...

@@ -33,6 +33,11 @@ class Bound:
     constants: dict[str, Any]
 
     @property
+    def tensors(self) -> dict[str, Argument]:
+        """The arguments that are no numbers."""
+        return {n: a for n, a in self.arguments.items() if not isinstance(a, int | float)}
+
+    @property
     def arrays(self) -> dict[str, Array]:
         """The arguments that are arrays with data."""
         return {n: a for n, a in self.arguments.items() if isinstance(a, Array)}
@@ -185,16 +190,21 @@ def _scalar(parameter: Parameter, value: Any) -> tuple[Argument, Type]:
         if value.dtype != dtype:
             raise TileTypeError(f"expected {dtype}, got {value}")
         return (value if value.value is None else value.value), scalar(dtype)
-    return _number(dtype, value), scalar(dtype)
+    return number(dtype, value), scalar(dtype)
 
 
-def _number(dtype: DType, value: Any) -> int | float | bool:
-    accepted: dict[str, tuple[type, ...]] = {
-        "bool": (bool, np.bool_),
-        "int": (int, np.integer),
-        "float": (int, float, np.integer, np.floating),
-    }
-    wrong = not isinstance(value, accepted[dtype.kind]) or (dtype.kind != "bool" and isinstance(value, bool | np.bool_))
+_ACCEPTED: dict[str, tuple[type, ...]] = {
+    "bool": (bool, np.bool_),
+    "int": (int, np.integer),
+    "float": (int, float, np.integer, np.floating),
+}
+
+
+def number(dtype: DType, value: Any) -> int | float | bool:
+    """A scalar argument as the parameter's dtype holds it; an error if it does not."""
+    wrong = not isinstance(value, _ACCEPTED[dtype.kind]) or (
+        dtype.kind != "bool" and isinstance(value, bool | np.bool_)
+    )
     if wrong:
         raise TileTypeError(f"expected a number of {dtype}, got {type(value).__name__} {value!r}")
     if dtype.is_int and not dtype.min <= value <= dtype.max:

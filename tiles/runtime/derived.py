@@ -17,9 +17,14 @@ class Derived:
 
     rule: Callable[..., Any]
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The parameters that it depends on."""
+        return _parameters(self.rule)
+
     def value(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """The constant for these arguments."""
-        wanted = {n: arguments[n] for n in _parameters(self.rule)}
+        wanted = {n: arguments[n] for n in self.reads}
         try:
             return self.rule(**wanted)
         except (TypeError, IndexError) as error:

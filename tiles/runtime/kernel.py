@@ -36,7 +36,7 @@ class Kernel:
         self.signature: Signature = read_signature(function, local_names)
         self._binder = Binder(function, self.signature)
         self._cache: OnceCache[Compiled] = OnceCache(Compiled.up_to_date)
-        self._routes = Routes()
+        self._routes = Routes(self.signature)
         self._samples: Samples | None = None
 
     @property
@@ -61,14 +61,13 @@ class Kernel:
         """
         key = None if options or context.is_capturing() else self._routes.key(args, kwargs, target)
         route = self._routes.find(key) if key is not None else None
-        if route is not None:
-            route.launch(args, kwargs)
+        if route is not None and route.launch(args, kwargs):
             return
         bound = self._bind(args, kwargs)
         compiled = self._compiled(bound, target, options or {})
         compiled.launch(bound)
         if key is not None:
-            self._routes.keep(key, compiled, bound, len(args))
+            self._routes.keep(key, compiled, bound, len(args), kwargs)
 
     def compile(
         self, *args: Any, target: str | None = None, options: Mapping[str, Any] | None = None, **kwargs: Any
@@ -136,7 +135,7 @@ class Kernel:
         tuned: Mapping[str, Any] = {}  # see backend.SuggestsConstants
         suggest = getattr(backend, "constants_for", None)  # isinstance of a protocol costs microseconds
         if suggest is not None:
-            tuned = suggest(self.path, target, bound.arguments)
+            tuned = suggest(self.path, target, bound.tensors)
         values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         sources = (

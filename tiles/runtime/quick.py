@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from warpwave.tiles.dtypes import DType
+from warpwave.tiles.errors import TileError
 from warpwave.tiles.runtime.arrays import Array
-from warpwave.tiles.runtime.binding import Bound
+from warpwave.tiles.runtime.binding import Bound, number
 from warpwave.tiles.runtime.compiled import Compiled
+from warpwave.tiles.runtime.derived import Derived
+from warpwave.tiles.runtime.signature import Signature
 
 REMEMBERED = 512
 
@@ -43,6 +47,8 @@ class NeedsCloserLook(Exception):
     """An argument of a kind that is not known here."""
 
 
+_NUMBERS = (int, float, bool)
+
 # All that a launch depends on but the address, by exact type: subclasses may override anything.
 _DESCRIBE: dict[type, Callable[[Any], Hashable]] = {
     **dict.fromkeys((bool, int, str, types.NoneType, types.FunctionType), _describe_value),
@@ -62,11 +68,15 @@ def _describe(value: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class Step:
-    """Where a parameter's argument is found in a call, and for an array what its view holds besides the address."""
+    """Where a parameter's argument is found in a call, and for an array what its view holds besides the address.
+
+    A number of `dtype` is read anew, or it is `number` if it has no place in the call.
+    """
 
     name: str
-    place: int | str
-    view: dict[str, Any] | None
+    place: int | str | None
+    view: dict[str, Any] | None = None
+    dtype: DType | None = None
     number: int | float | bool = 0
 
 
@@ -77,16 +87,24 @@ class Route:
     compiled: Compiled
     steps: tuple[Step, ...]
 
-    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Launch on the call's arguments."""
+    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Launch on the call's arguments; False if one does not fit its parameter, which binding explains."""
         arguments: dict[str, Array | int | float | bool] = {}
         for step in self.steps:
-            if step.view is None:
+            place = step.place
+            if place is None:
                 arguments[step.name] = step.number
                 continue
-            value = args[step.place] if type(step.place) is int else kwargs[step.place]  # type: ignore[index]
-            arguments[step.name] = value if type(value) is Array else _view(step.view, value)
+            value = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
+            if step.view is not None:
+                arguments[step.name] = value if type(value) is Array else _view(step.view, value)
+                continue
+            try:
+                arguments[step.name] = number(step.dtype, value)  # type: ignore[arg-type]
+            except TileError:
+                return False
         self.compiled.program.run(arguments)
+        return True
 
 
 def _view(fields: dict[str, Any], tensor: Any) -> Array:
@@ -98,39 +116,51 @@ def _view(fields: dict[str, Any], tensor: Any) -> Array:
 
 
 class Routes:
-    """The routes of one kernel."""
+    """The routes of one kernel. Numbers on which no constant depends may differ between launches of one route."""
 
-    def __init__(self) -> None:
+    def __init__(self, signature: Signature) -> None:
         self._routes: dict[Hashable, Route] = {}
+        self._params = signature.params
+        read = {name for c in signature.constants.values() if isinstance(c, Derived) for name in c.reads}
+        free = [i for i, p in enumerate(signature.params) if not p.is_tensor and p.name not in read]
+        self._free = frozenset([*free, *(signature.params[i].name for i in free)])
 
     def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: str | None) -> Hashable | None:
         """What a launch depends on; None if some argument needs a closer look."""
         try:
-            named = [(name, _describe(value)) for name, value in kwargs.items()]
-            return (target, *[_describe(value) for value in args], *named)
+            named = [(name, self._described(name, value)) for name, value in kwargs.items()]
+            if not self._free:
+                return (target, *[_describe(value) for value in args], *named)
+            return (target, *[self._described(i, value) for i, value in enumerate(args)], *named)
         except (NeedsCloserLook, RuntimeError):  # a sparse tensor has no strides
             return None
+
+    def _described(self, place: int | str, value: Any) -> Hashable:
+        if place in self._free and type(value) in _NUMBERS:
+            return type(value).__name__
+        return _describe(value)
 
     def find(self, key: Hashable) -> Route | None:
         """The route of an earlier launch that is still valid."""
         route = self._routes.get(key)
         return route if route is not None and route.compiled.up_to_date() else None
 
-    def keep(self, key: Hashable, compiled: Compiled, bound: Bound, positional: int) -> None:
-        """Remember a launch that went well, with its number of positional arguments.
+    def keep(self, key: Hashable, compiled: Compiled, bound: Bound, positional: int, named: Container[str]) -> None:
+        """Remember a launch that went well, with the number of its positional arguments and the names of the others.
 
         Not if an array is in host memory: there the view is more than an address.
         """
         if any(array.host is not None for array in bound.arrays.values()):
             return
-        places = enumerate(bound.arguments.items())
-        steps = [_step(n, i if i < positional else n, a) for i, (n, a) in places if a is not None]
+        steps = []
+        for i, parameter in enumerate(self._params):
+            place = i if i < positional else parameter.name if parameter.name in named else None
+            argument = bound.arguments[parameter.name]
+            if isinstance(argument, Array):
+                view = {k: v for k, v in vars(argument).items() if k not in ("address", "owner")}
+                steps.append(Step(parameter.name, place, view))
+            elif isinstance(argument, int | float):
+                steps.append(Step(parameter.name, place, dtype=parameter.dtype, number=argument))
         if len(self._routes) >= REMEMBERED:
             self._routes.clear()
         self._routes[key] = Route(compiled, tuple(steps))
-
-
-def _step(name: str, place: int | str, argument: Any) -> Step:
-    if not isinstance(argument, Array):
-        return Step(name, place, None, argument)
-    return Step(name, place, {k: v for k, v in vars(argument).items() if k not in ("address", "owner")})

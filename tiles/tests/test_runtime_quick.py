@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 
@@ -140,15 +141,14 @@ def test_arguments_by_name_take_the_route_too(backend, binds, tensors):
 @pytest.mark.parametrize(
     "launch",
     [
-        lambda scale, t: scale(t(), t(), 1.0),
         lambda scale, t: scale(t((8, 16)), t((8, 16)), 2.0),
         lambda scale, t: scale(t(), t(), 2.0, B=4),
         lambda scale, t: scale(t(), t(), 2.0, flag=True),
-        lambda scale, t: scale(t(), t(), 2.0, 1),
+        lambda scale, t: scale(t(), t(), 2),
         lambda scale, t: scale(t(), t(), 2.0, target="recorder:b"),
         lambda scale, t: scale(t(device="x:1"), t(device="x:1"), 2.0),
     ],
-    ids=["number", "shape", "constant", "flag", "integer", "target", "device"],
+    ids=["shape", "constant", "flag", "kind of number", "target", "device"],
 )
 def test_what_makes_a_difference_is_looked_at(backend, binds, tensors, launch):
     scale = make()
@@ -157,11 +157,47 @@ def test_what_makes_a_difference_is_looked_at(backend, binds, tensors, launch):
     assert len(binds) == 2
 
 
-def test_minus_zero_is_not_zero(backend, tensors):
+def test_numbers_are_read_anew(backend, binds, tensors):
     scale = make()
-    for factor in (0.0, -0.0, 0.0):
-        scale(tensors(), tensors(), factor)
-    assert [np.signbit(a["factor"]) for _, a in backend.runs] == [False, True, False]
+    for factor, shift in ((0.0, 1), (-0.0, 2), (0.1, -3), (math.inf, 4)):
+        scale(tensors(), tensors(), factor, shift=shift)
+    assert len(binds) == 1
+    assert [np.signbit(a["factor"]) for _, a in backend.runs] == [False, True, False, False]
+    assert [a["factor"] for _, a in backend.runs] == [0.0, 0.0, float(np.float32(0.1)), math.inf]
+    assert [a["shift"] for _, a in backend.runs] == [1, 2, -3, 4]
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e300, 0), (1.0, 2**31)])
+def test_a_number_that_does_not_fit_is_explained(backend, tensors, factor, shift):
+    scale = make()
+    scale(tensors(), tensors(), 1.0, 0)
+    with pytest.raises(TileValueError, match=r"kernel scale: argument '(factor|shift)': .* does not fit"):
+        scale(tensors(), tensors(), factor, shift)
+    assert len(backend.runs) == 1
+
+
+def test_a_number_that_a_constant_depends_on_is_looked_at(backend, binds, tensors):
+    width = ww.derived(lambda n: 8 * n)
+
+    @ww.kernel
+    def shifted(x: gl[f32], y: gl[f32], n: i32, *, B=width):
+        i, j = ww.grid(ww.cdiv(x.rows, B), ww.cdiv(x.cols, B))
+        ww.store(y, (i, j), ww.load(x, (i, j), st[f32, B, B]))
+
+    for n in (1, 2, 1, 2):
+        shifted(tensors(), tensors(), n)
+    kernels = [kernel for kernel, _ in backend.runs]
+    assert [kernel.constants["B"] for kernel in kernels] == [8, 16, 8, 16]
+    assert len(binds) == 2
+
+
+def test_tuned_constants_do_not_see_numbers(backend, tensors, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        type(backend), "constants_for", lambda self, *a: (seen.append(list(a[2])), {})[1], raising=False
+    )
+    make()(tensors(), tensors(), 1.0, 5)
+    assert seen == [["x", "y"]]
 
 
 def test_true_is_not_one(backend, tensors):
@@ -218,6 +254,6 @@ def test_options_take_no_route(backend, binds, tensors):
 def test_routes_are_forgotten_rather_than_grow(backend, tensors, monkeypatch):
     monkeypatch.setattr("warpwave.tiles.runtime.quick.REMEMBERED", 4)
     scale = make()
-    for factor in range(20):
-        scale(tensors(), tensors(), float(factor))
+    for rows in range(1, 20):
+        scale(tensors((rows, 16)), tensors((rows, 16)), 1.0)
     assert len(scale._routes._routes) <= 4
