@@ -54,10 +54,6 @@ def _wait_reason(kernel: str, code: Listing, mutant: Mutant) -> str | None:
         return "scratch: the first part of the filling loop, which waits, runs in every wave (they span the array)"
     if kernel == "ballot" and "lgkmcnt" in mutant.old:
         return "ballot: its mask is not zero here, so the branch around the first store, which waits, is never taken"
-    if kernel == "dropout" and "lgkmcnt" in mutant.old:
-        return (
-            "dropout: a lane with i * 4 < n exists here, so the first element's branch, which waits, is never skipped"
-        )
     return None
 
 
@@ -165,13 +161,16 @@ STORED_MASKS = r"s_orn2_b64|v_cmp_gt_i32_e32 vcc, 8,|s_and_b64 s\[\d+:\d+\], exe
 REASONS = (
     Reason("gemm_bf16", "drop restore", rows_rise,
            "rows and columns rise from store to store: a lane lost here is beyond M or N in every store it misses"),
-    Reason("generic_lds", "delete barrier", last("s_barrier"), "after its last barrier each lane reads only what it wrote itself"),
+    Reason("generic_lds", "delete barrier", last("s_barrier"),
+           "after its last barrier each lane reads only what it wrote itself"),
+    Reason("generic_lds", "drop cache bit", itself("flat_"),
+           "scope bits: one workgroup alone touches these bytes, through the cache of one CU"),
     Reason("conv_int", "flip neg", negated(r"v_cndmask_b32_e64 v\d+, 0, 1\.0"),
            "x != x adds 1 to a sum that is NaN, else a zero to a sum that is never -0"),
     Reason("softmax elementwise attn_fwd", "flip neg", negated(r"v_cndmask_b32_e\d+ v\d+, 0, "),
            "the logarithm is of a number of at least 1: its correction for denormals is zero"),
     Reason("softmax elementwise attn_fwd", "flip neg", reciprocal,
-           "1/d: the sign leads to the same reciprocal for every significand of d (test_mutants)"),
+           "1/d: the sign leads to the same reciprocal for every significand of d (test_mutant_reasons)"),
     Reason("elementwise", "bound off by one", itself("v_cmp_gt_i32_e32 vcc, 13,"),
            "fmod takes 12 bits at a time; a step of 13 is exact as well (its quotient has at most 14 of 24 bits)"),
     Reason("control", "drop restore", before(r"s_and_saveexec_b64 .*, s\[10:11\]", 1),
@@ -183,20 +182,23 @@ REASONS = (
     Reason("softmax", "drop restore", before(r"v_lshl_or_b32 v\d+, v\d+, 8, v0", 2),
            "a lane lost here computes its columns again, with the same results"),
     Reason("softmax", "drop restore", before(r"s_cbranch_execz", 1), "only branches follow: no lane has work left"),
-    Reason("attn_fwd", "drop mask", last("s_and_saveexec"), "the two lanes of a row hold the same LSE and store it to the same place"),
+    Reason("attn_fwd", "drop mask", last("s_and_saveexec"),
+           "the two lanes of a row hold the same LSE and store it to the same place"),
     Reason("atomics_lds", "drop mask", both(last("s_and_saveexec"), after("global_atomic_add")), SAME_PLACE),
     Reason("atomics_lds", "drop restore", before(r"v_cmp_eq_u32_e32 vcc, 0, v0", 1),
            "a lane lost here has t >= 64, and the rest is done by t == 0"),
     Reason("atomics_global", "change offset", both(itself("global_load_dword"), before("global_atomic_cmpswap", 6)),
            "the load is the first guess of a compare-and-swap loop; a wrong one costs a round"),
-    Reason("dropout", "drop restore", before(TAIL, 1), "n cuts off the last elements: a lane without this one has none after it"),
+    Reason("dropout", "drop restore", before(TAIL, 1),
+           "n cuts off the last elements: a lane without this one has none after it"),
     Reason("divergent", "drop restore", before(STORED_MASKS, 1),
-           "until s[2:3] puts every lane back only masks are computed, and s_orn2 counts a lane that is off as storing"),
+           "until s[2:3] puts every lane back only masks are computed, and s_orn2 counts a lane off as storing"),
     Reason("divergent", "bound off by one", itself(r"v_cmp_lt_u32_e32 vcc, 19,"),
            "b is never 19: in steps of 2 it is even, in steps of 1 the loop ends within 8"),
-    Reason("int64", "drop mask", before(r"s_xor_b64", 1), "the branch is a shortcut: the long division is right for short numbers too"),
+    Reason("int64", "drop mask", before(r"s_xor_b64", 1),
+           "the branch is a shortcut: the long division is right for short numbers too"),
     Reason("int64", "bound off by one", both(itself(r"v_cmp_ge_u32_e64"), after(r"v_xor_b32_e32", 35)),
-           "the second correction of a signed quotient: below 2**63 the estimate is at most one too small (test_mutants)"),
+           "the second correction of a signed quotient: below 2**63 the estimate is at most one too small"),
     Reason("scratch", "drop mask", both(before(r"s_xor_b64", 1), after("v_cmp_gt_u16")),
            "the loop that is entered wraps every pair of elements, which is right for every lane"),
     Reason("scratch_array", "bound off by one", itself(r"v_cmp_gt_i32"), "exchanging equal elements changes nothing"),

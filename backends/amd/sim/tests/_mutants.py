@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,6 +207,7 @@ class Subject:
 
     item: Driver
     target: str
+    more: Sequence[int] = MORE
 
     def __post_init__(self) -> None:
         self.text = self.item.text(self.target)
@@ -241,13 +242,15 @@ class Subject:
         runs = [(seed, 0) for seed in SEEDS] if mutant.synchronises else [(0, data) for data in DATA]
         if verdict := self.shown(mutant, runs):
             return verdict
-        if reason := self.why_equivalent(mutant):
+        if reason := self.proof(mutant):
             return Verdict(mutant, "equivalent", reason)
-        if verdict := self.shown(mutant, [(data if mutant.synchronises else 0, data) for data in MORE]):
+        if verdict := self.shown(mutant, [(data if mutant.synchronises else 0, data) for data in self.more]):
             return verdict
         for ulps in (-1, 1) if "v_sqrt_f32" in self.text else ():
             if verdict := self.shown(mutant, [(0, data) for data in DATA], ulps):
                 return verdict
+        if reason := known_reason(self.item.kernel, self.code, mutant):
+            return Verdict(mutant, "equivalent", reason)
         reached = self.code.code[mutant.index].line in self.reached
         return Verdict(mutant, "missed" if reached else "unreached")
 
@@ -268,14 +271,14 @@ class Subject:
                 return Verdict(mutant, "changed")
         return None
 
-    def why_equivalent(self, mutant: Mutant) -> str | None:
-        """An argument made without the simulator; None when there is none."""
+    def proof(self, mutant: Mutant) -> str | None:
+        """An argument from the code alone; None when there is none."""
         edited = self.code.edited(mutant.index, mutant.new)
         if "s_nop" in mutant.old and not _spacing.violations(edited, self.target):
             return "every pair keeps the wait states of the table on all paths"
         if "s_waitcnt" in mutant.old and self._wait_redundant(edited):
             return "other waits cover every use on all paths"
-        return general_reason(self.code, mutant) or known_reason(self.item.kernel, self.code, mutant)
+        return general_reason(self.code, mutant)
 
     def _wait_redundant(self, edited: Listing) -> bool:
         """The static check does not know which LDS bytes a direct load fills: it may only weaken lgkmcnt then."""

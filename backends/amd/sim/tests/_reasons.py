@@ -23,7 +23,6 @@ NEAR = 25  # instructions: the length of a division by v_rcp_iflag
 def general_reason(code: Listing, mutant: Mutant) -> str | None:
     """The first rule that applies."""
     rules = {
-        "drop cache bit": _cache_bit,
         "drop restore": _restore,
         "drop bound_ctrl": _bound_ctrl,
         "delete barrier": _last_barrier,
@@ -34,10 +33,6 @@ def general_reason(code: Listing, mutant: Mutant) -> str | None:
     }
     rule = rules.get(mutant.kind)
     return rule(code, mutant) if rule else None
-
-
-def _cache_bit(code: Listing, mutant: Mutant) -> str | None:
-    return "scope and streaming bits: one launch on one coherent memory cannot show them"
 
 
 def _last_barrier(code: Listing, mutant: Mutant) -> str | None:
@@ -173,7 +168,7 @@ def _selects(code: Listing, equal: Instruction) -> bool:
 
 
 def _correction(code: Listing, index: int) -> str | None:
-    """One of the two corrections of a quotient from a reciprocal (see test_mutants for the estimate's error)."""
+    """One of the two corrections of a quotient from a reciprocal (see test_mutant_reasons for the estimate's error)."""
     item, near = code.code[index], range(max(index - NEAR, 0), min(index + NEAR, len(code.code)))
     divides = any("v_rcp_iflag_f32" in code.code[i].name for i in range(max(index - 2 * NEAR, 0), index))
     twin = [i for i in near if i != index and code.code[i].text == item.text]

@@ -25,9 +25,10 @@ rules about the code (`_reasons.py`: unread bits and lanes, masks restored befor
 one kernel, tied to the place in its code (`_kernel_reasons.py`; `test_mutant_reasons.py` checks their arithmetic).
 *Unreached*: no run executes the instruction. *Missed*: none of these.
 
-A mutant of synchronisation is run in three interleavings of the waves, another on three sets of inputs; one that shows
-nothing and has no reason is run on up to 37 further sets (other sizes, exact multiples, quotients that are hard to round,
-other interleavings), and with square roots one unit off, as the ISA allows.
+A mutant of synchronisation is run in three interleavings of the waves, another on three sets of inputs. One that shows
+nothing, and that no rule or static check covers, is run on 37 further sets (other sizes, exact multiples, quotients that
+are hard to round, other interleavings), and with square roots one unit off, as the ISA allows; only then does what was
+found by reading a kernel count.
 
 """
 

@@ -77,7 +77,7 @@ def _reciprocal_mutants() -> tuple[_mutants.Subject, list[_mutants.Mutant]]:
     for mutant in _mutants.mutants(subject.code, TARGET):
         item = code[mutant.index]
         uses = mutant.index > scale and numerator in item.parsed.operands[1:]
-        signed = item.name.startswith("v_mul_f32") or mutant.new.endswith(f"-{numerator}")
+        signed = item.name.startswith("v_mul_f32") or (mutant.new or "").endswith(f"-{numerator}")
         if mutant.kind == "flip neg" and uses and signed:
             found.append(mutant)
     return subject, found
