@@ -97,7 +97,12 @@ def _held_registers(found: list[Op]) -> int:
 def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Families) -> MmaPlan:
     a, b, acc = op.operands[1].tile, op.operands[2].tile, op.result.tile
     rows, cols = acc.shape
-    fits = [m for m in target.mfma if (m.a, m.b, m.acc) == (b.dtype.name, a.dtype.name, acc.dtype.name)]
+    fits = _instructions(target, b.dtype.name, a.dtype.name, acc.dtype.name)
+    if not fits and a.dtype.is_fp8 and b.dtype.is_fp8:
+        fits = _instructions(target, "f16", "f16", acc.dtype.name)
+        plan.reasons.append(
+            f"{op.loc}: {a.dtype} and {b.dtype} as f16, which holds them exactly: no instruction has them"
+        )
     if not fits:
         raise _no_instruction(op, target)
     over = _over(kernel, op, plan.waves, rows, shared)
@@ -107,6 +112,10 @@ def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Famili
     fastest = max(of_size, key=lambda m: (m.k <= _ceil_to(depth, 16), m.flops_per_clock, m.k))
     plan.reasons.append(f"{op.loc}: {fastest.mnemonic}, waves {over[0]} x {over[1]} over {rows} x {cols}")
     return MmaPlan(fastest, over)
+
+
+def _instructions(target: Target, first: str, second: str, acc: str) -> list[Mfma]:
+    return [m for m in target.mfma if (m.a, m.b, m.acc) == (first, second, acc)]
 
 
 def _ceil_to(x: int, step: int) -> int:
@@ -141,5 +150,5 @@ def _no_instruction(op: Op, target: Target) -> UnsupportedError:
     return UnsupportedError(
         f"{target.name} has no matrix instruction for {a} x {b}",
         loc=op.loc,
-        hint=f"it has {', '.join(have)}; convert with ww.cast(x, f16), which holds all fp8 values exactly",
+        hint=f"it has {', '.join(have)}",
     )

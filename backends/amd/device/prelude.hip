@@ -179,6 +179,32 @@ template <class F> DEVICE float decode(u32 code) {
   return sign ? -value : value;
 }
 
+// Codes of an fp8 format as f16, which holds all of them. e5m2 is the upper half of f16; e4m3 has another bias,
+// which a product undoes, also for subnormals, and one NaN, for which the largest exponent is put in.
+template <class F> DEVICE u32 f16_pair(u32 codes) {
+  if constexpr (F::fraction == 2) return codes << 8;
+  const u32 magnitude = codes & 0x7f007f, nan = (magnitude + 0x10001) & 0x800080;
+  const vec<_Float16, 2> value = bits<vec<_Float16, 2>>(magnitude << 7) * (vec<_Float16, 2>)(_Float16)256.0f;
+  return bits<u32>(value) | (nan << 8) - (nan << 3) | (codes & 0x800080) << 8;
+}
+template <class F, int N> DEVICE vec<_Float16, N> f16_from_codes(vec<u8, N> x) {
+  if constexpr (F::fnuz) {
+    vec<_Float16, N> y;
+    EACH(i, N) y[i] = (_Float16)decode<F>(x[i]);
+    return y;
+  } else {
+    const vec<u32, N / 4> words = bits<vec<u32, N / 4>>(x);
+    vec<u32, N / 2> y;
+    EACH(i, N / 2) {
+      u32 word;
+      if constexpr (N == 4) word = words;
+      else word = words[i / 2];
+      y[i] = f16_pair<F>(__builtin_amdgcn_perm(0, word, i % 2 ? 0x0c030c02 : 0x0c010c00));
+    }
+    return bits<vec<_Float16, N>>(y);
+  }
+}
+
 DEVICE float f32_from_f32(float x) { return x; }
 DEVICE float f32_from_f16(_Float16 x) { return (float)x; }
 DEVICE float f32_from_bf16(__bf16 x) { return bits<float>((u32)bits<u16>(x) << 16); }

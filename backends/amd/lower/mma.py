@@ -8,8 +8,8 @@ from __future__ import annotations
 from warpwave.backends.amd.arch import WAVE, Mfma
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.depth import depth_order
-from warpwave.backends.amd.lower.operands import Operand, read_fragments
-from warpwave.tiles.dtypes import DType
+from warpwave.backends.amd.lower.operands import Operand, read_fragments, take_step
+from warpwave.tiles.dtypes import DType, f16
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.convert import convert
 from warpwave.tiles.simt.shared import to_shared
@@ -47,20 +47,26 @@ def lower_mma(lw: AmdLowering, op: Op) -> None:
     with lw.body.each(len(order.merged), "s"):
         read_fragments(lw, first, a_shared)
         read_fragments(lw, second, b_shared)
-        with lw.body.each(order.together, "p"), lw.body.each(len(rows), "m"), lw.body.each(len(cols), "n"):
-            lw.body.line(f"{name}.v[m * {len(cols)} + n] = {_call(op, mfma, name, len(cols), order.together)};")
+        with lw.body.each(order.together, "p"):
+            take_step(lw, first)
+            take_step(lw, second)
+            with lw.body.each(len(rows), "m"), lw.body.each(len(cols), "n"):
+                value = f"{name}.v[m * {len(cols)} + n]"
+                lw.body.line(f"{value} = {_call(mfma, first, second, value)};")
+            if first.is_widened or second.is_widened:
+                lw.body.line("finish_first();")
 
 
-def _call(op: Op, mfma: Mfma, name: str, cols: int, together: int) -> str:
-    per_lane = mfma.k * mfma.m // WAVE
-    a, b = op.operands[1].tile.dtype, op.operands[2].tile.dtype
-    first, second = "b[n]", "a[m]"
-    if together > 1:
-        first, second = (f"part<{ctype(t)}, {per_lane}>({x}, p * {per_lane})" for t, x in ((b, first), (a, second)))
-    first = f"bits<{fragment_type(b, per_lane)}>({first})"
-    second = f"bits<{fragment_type(a, per_lane)}>({second})"
-    value = f"{name}.v[m * {cols} + n]"
+def _call(mfma: Mfma, first: Operand, second: Operand, value: str) -> str:
+    """The instruction with the tile's b as its first operand, for block m, n and, of steps read together, p."""
+    a, b = first.dtype, second.dtype
+    left, right = _fragment(mfma, second, "n"), _fragment(mfma, first, "m")
     if mfma.mnemonic.endswith("f8f6f4"):
         code = {"fp8e4m3": 0, "fp8e5m2": 1}
-        return f"{mfma.builtin}({first}, {second}, {value}, {code[b.name]}, {code[a.name]}, 0, 0, 0, 0)"
-    return f"{mfma.builtin}({first}, {second}, {value}, 0, 0, 0)"
+        return f"{mfma.builtin}({left}, {right}, {value}, {code[b.name]}, {code[a.name]}, 0, 0, 0, 0)"
+    return f"{mfma.builtin}({left}, {right}, {value}, 0, 0, 0)"
+
+
+def _fragment(mfma: Mfma, operand: Operand, block: str) -> str:
+    per_lane, dtype = mfma.k * mfma.m // WAVE, f16 if operand.is_widened else operand.dtype
+    return f"bits<{fragment_type(dtype, per_lane)}>({operand.which}_step[{block}])"

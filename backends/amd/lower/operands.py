@@ -44,6 +44,11 @@ class Operand:
         """The elements' C type."""
         return ctype(self.dtype)
 
+    @property
+    def is_widened(self) -> bool:
+        """Whether the instruction takes another format, f16, than the one that is stored."""
+        return self.dtype.name != self.mfma.a and self.dtype.is_fp8 and self.mfma.a == "f16"
+
     def item(self, e: str) -> str:
         """C suffix of an element of a fragment; a fragment of one element is no vector."""
         return f"[{e}]" if self.per_lane > 1 else ""
@@ -71,6 +76,19 @@ def read_fragments(lw: AmdLowering, operand: Operand, shared: SharedTile | None)
         _take_registers(lw, operand)
     with lw.body.each(len(operand.places)):
         _mask_depth(lw, operand)
+
+
+def take_step(lw: AmdLowering, operand: Operand) -> None:
+    """Declare the fragments of one instruction's depth, step p of those that were read together."""
+    per_lane, count = len(operand.order.items[0]), len(operand.places)
+    step = f"{operand.which}[i]"
+    if operand.order.together > 1:
+        step = f"part<{operand.kind}, {per_lane}>({step}, p * {per_lane})"
+    kind = operand.kind
+    if operand.is_widened:
+        kind, step = "_Float16", f"f16_from_codes<{operand.dtype.name}_format, {per_lane}>({step})"
+    lw.body.line(f"vec<{kind}, {per_lane}> {operand.which}_step[{count}];")
+    lw.body.line(f"EACH(i, {count}) {operand.which}_step[i] = {step};")
 
 
 def _take_registers(lw: AmdLowering, operand: Operand) -> None:

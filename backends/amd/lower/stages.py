@@ -12,11 +12,24 @@ class AmdLoop(Loop):
     """A pipeline that is being lowered."""
 
     @contextmanager
-    def remaining(self, counter: str) -> Iterator[None]:
-        """One iteration at a time, from `counter` on; `stage` is computed."""
+    def remaining(self, counter: str, *, repeated: bool = False) -> Iterator[None]:
+        """One iteration at a time, from `counter` on; `stage` is computed.
+
+        With `repeated` the body is there once for each stage, whose place in LDS is then a constant; `counter`
+        must be a multiple of the stages.
+        """
         lw = self.lw
+        if repeated:
+            loop = lw.body.block(f"while ({counter} < {self.trips})")
+            with loop, lw.body.each(self.stages, "stage"), lw.body.block(f"if ({counter} < {self.trips})"):
+                yield from self._body()
+                lw.body.line(f"++{counter};")
+            return
         with lw.body.block(f"for (; {counter} < {self.trips}; ++{counter})"):
             lw.body.line(f"const int stage = {counter} % {self.stages};")
-            lw.unfinished_reads = True
-            yield
-            lw.enter_region()
+            yield from self._body()
+
+    def _body(self) -> Iterator[None]:
+        self.lw.unfinished_reads = True
+        yield
+        self.lw.enter_region()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import warpwave as ww
 from warpwave.backends.amd.arch import TARGETS
+from warpwave.backends.amd.lower.lower import lower
 from warpwave.backends.amd.plan import make_plan
-from warpwave.backends.amd.tests.harness import BOTH, agree, captured, program
+from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32
 from warpwave.tiles.errors import UnsupportedError
@@ -78,12 +81,26 @@ OCP, FNUZ = (fp8e4m3, fp8e5m2), (fp8e4m3fnuz, fp8e5m2fnuz)
         (OCP[1], OCP[0], "gfx950"),
         (FNUZ[0], FNUZ[1], "gfx942"),
         (FNUZ[1], FNUZ[1], "gfx942"),
+        (OCP[0], OCP[1], "gfx942"),  # the other target's formats, as f16
+        (FNUZ[0], FNUZ[1], "gfx950"),
     ],
     ids=str,
 )
 def test_fp8(a, b, target):
     check_product(a, b, 48, 32, 160, tb=True, targets=[target])
     check_product(a, b, 16, 64, 40, spaces=("register", "shared"), targets=[target])
+
+
+@pytest.mark.parametrize(("dtype", "target"), [(d, "gfx942") for d in OCP] + [(d, "gfx950") for d in FNUZ], ids=str)
+def test_every_value_of_a_format_without_instructions(dtype, target):
+    """All 256 codes times the identity: the values themselves, NaN and infinities included."""
+    codes = np.arange(256, dtype=np.uint8).reshape(16, 16).view(dtype.numpy)
+    arguments = {"a": np.eye(16, dtype=np.float32).astype(dtype.numpy), "b": codes, "c": np.zeros((16, 16), np.float32)}
+    sizes = {"M": 16, "N": 16, "K": 16, "ta": False, "tb": False, "a_space": "shared", "b_space": "shared"}
+    got = launch(program(captured(product, arguments, **sizes), target), arguments)["c"]
+    finite = np.isfinite(codes.astype(np.float32)).all(axis=0)  # 0 * NaN and 0 * infinity spoil a whole column
+    np.testing.assert_array_equal(got[:, finite], codes.astype(np.float32)[:, finite])
+    assert np.isnan(got[:, ~finite]).all()
 
 
 @pytest.mark.parametrize("size", [(1, 1, 1), (17, 19, 23), (130, 5, 7), (32, 32, 200)], ids=str)
@@ -97,10 +114,12 @@ def test_numbers_of_waves(waves):
     check_product(bf16, bf16, 64, 96, 32, tb=True, waves=waves)
 
 
-@pytest.mark.parametrize(("a", "b", "target"), [(fp8e4m3, fp8e4m3, "gfx942"), (fp8e4m3fnuz, fp8e5m2fnuz, "gfx950")])
-def test_a_format_without_instruction_is_an_error_at_the_line(a, b, target):
-    with pytest.raises(UnsupportedError, match="matrix instruction for fp8") as error:
-        check_product(a, b, 16, 16, 32, targets=[target])
+def test_an_unknown_format_is_an_error_at_the_line():
+    arguments = {"a": numbers(f16, 16, 16), "b": numbers(f16, 16, 16), "c": numbers(f32, 16, 16)}
+    sizes = {"M": 16, "N": 16, "K": 16, "ta": False, "tb": False, "a_space": "shared", "b_space": "shared"}
+    without = replace(TARGETS["gfx942"], mfma=())
+    with pytest.raises(UnsupportedError, match="no matrix instruction for f16 x f16") as error:
+        lower(captured(product, arguments, **sizes), without, {})
     assert error.value.loc.file.endswith("test_products.py")
 
 
