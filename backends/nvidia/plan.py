@@ -13,7 +13,7 @@ from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("warps", "stages", "schedule", "window", "overlap")
+OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster")
 SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
@@ -38,6 +38,7 @@ class Plan:
     `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory;
     `idle`: that warpgroup exists, but has nothing to do.
     `persistent`: as many blocks as fit at once, each of which computes several of the kernel's.
+    `cluster`: blocks that share what they load.
     `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
@@ -49,6 +50,7 @@ class Plan:
     windowed: bool = False
     window: int = WINDOW
     overlap: bool = True
+    cluster: int = 1
     persistent: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)

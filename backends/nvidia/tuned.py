@@ -1,28 +1,63 @@
-"""Constants of the library's kernels that suit each NVIDIA target, where the kernels' own defaults do not."""
+"""Constants of the library's kernels that suit each NVIDIA target, where the kernels' own defaults do not.
+
+Measured on an H200 (bench/notes/h200.md); for older chips by the same reasoning about registers and shared memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# Bytes of a and of b along the depth of one pipeline step: a panel of the 128-byte swizzle.
-DEPTH_BYTES = 128
-_WIDE = 128  # rows or columns from which on a product is worth large tiles
+from warpwave.backends.nvidia.arch import TARGETS
+
+DEPTH_BYTES = 128  # of a and of b along the depth of one pipeline step: a panel of the 128-byte swizzle
+# Tiles of products and what share of the matrix units' rate each reaches.
+TILES = {
+    "sm90a": (
+        ((128, 256), 1.0),
+        ((256, 128), 0.99),
+        ((128, 128), 0.9),
+        ((64, 256), 0.75),
+        ((64, 128), 0.6),
+        ((64, 64), 0.4),
+    ),
+    "older": (((128, 128), 1.0), ((64, 128), 0.8), ((64, 64), 0.6)),
+}
+# Queries and keys of a tile of attention, by the width of a head.
+ATTENTION = {64: (192, 96), 128: (128, 128)}
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Hopper: two consumer warpgroups of 64 x 256 accumulators each; before it, 128 x 128 over 8 warps."""
+    """The tile with which all multiprocessors are done soonest."""
     rows, cols = arguments["c"].shape[-2:]
     constants: dict[str, Any] = {"BK": DEPTH_BYTES // int(arguments["a"].dtype.nbytes)}
-    if rows is None or cols is None or min(rows, cols) < _WIDE:
-        return constants
-    constants["BM"] = 128
-    constants["BN"] = 256 if arch == "sm90a" and cols >= 256 else 128
+    if rows is None or cols is None:
+        return {**constants, "BM": 128, "BN": 256 if arch == "sm90a" else 128}
+    units = TARGETS[arch].chips[0].multiprocessors
+    tiles = TILES.get(arch, TILES["older"])
+
+    def cost(choice: tuple[tuple[int, int], float]) -> float:
+        (height, width), rate = choice
+        blocks = -(-rows // height) * -(-cols // width)
+        return -(-blocks // units) * height * width / rate
+
+    constants["BM"], constants["BN"] = min(tiles, key=cost)[0]
     return constants
+
+
+def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Hopper: two warpgroups that overlap softmax with both products, or three where a head is narrow."""
+    width = max((arguments[name].shape[-1] or 0) for name in ("q", "v"))
+    queries = arguments["q"].shape[-2]
+    tile = next((size for limit, size in ATTENTION.items() if width <= limit), None)
+    if arch != "sm90a" or tile is None or (queries is not None and queries < tile[0]):
+        return {}
+    return {"BQ": tile[0], "BK": tile[1]}
 
 
 _RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
     "warpwave.kernels.gemm:gemm": _gemm,
+    "warpwave.kernels.attention:attention": _attention,
 }
 
 

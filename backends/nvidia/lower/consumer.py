@@ -167,7 +167,11 @@ class _Consumer:
 
     def _release(self, group: int, stage: str = "") -> None:
         self.lw.body.line("__syncwarp();")
-        self.lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({self.ring.empty(group, stage)});")
+        barrier, cluster = self.ring.empty(group, stage), self.lw.plan.cluster
+        if cluster > 1:
+            self.lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_arrive_in({barrier}, lane, 1);")
+        else:
+            self.lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
 
     # -- products that may stay in flight -------------------------------------------------------------
 

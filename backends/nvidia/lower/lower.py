@@ -9,6 +9,7 @@ from dataclasses import replace
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.assign import assign_layouts
 from warpwave.backends.nvidia.lower import text
+from warpwave.backends.nvidia.lower.clusters import PAIR, can_pair
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
 from warpwave.backends.nvidia.lower.mma import lower_mma
@@ -19,7 +20,7 @@ from warpwave.backends.nvidia.lower.outbox import (
     reuse_rings,
     stores_come_last,
 )
-from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, produce
+from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
 from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
@@ -51,14 +52,19 @@ def _lower_grid(lw: NvidiaLowering, op: Op) -> None:
     last = len(op.results) - 1
     sizes = [f"grid.sizes[{axis}]" for axis in range(last + 1)]
     if lw.plan.windowed:
-        plane = f"({sizes[-2]} * {sizes[-1]})"
-        window = f"windowed_position(block_id % {plane}, {sizes[-2]}, {sizes[-1]}, {lw.plan.window})"
-        lw.body.line(f"int rest = block_id / {plane} * {plane} + {window};")
+        rows = _cluster_rows(lw, sizes[-2])
+        plane, window = f"({rows} * {sizes[-1]})", lw.plan.window // lw.plan.cluster
+        place = f"windowed_position(block_id % {plane}, {rows}, {sizes[-1]}, {window})"
+        lw.body.line(f"int rest = block_id / {plane} * {plane} + {place};")
+        sizes[-2] = rows
     else:
         lw.body.line("int rest = block_id;")
     for axis in reversed(range(last + 1)):
         name = lw.define(op.results[axis], op.results[axis].name)
-        lw.body.line(f"const int {name} = rest % {sizes[axis]};")
+        place = f"rest % {sizes[axis]}"
+        if axis == last - 1 and lw.plan.cluster > 1:
+            place = f"({place}) * {lw.plan.cluster} + (int)ptx::cluster_rank()"
+        lw.body.line(f"const int {name} = {place};")
         if axis:
             lw.body.line(f"rest /= {sizes[axis]};")
 
@@ -68,6 +74,12 @@ def _lower_store(lw: NvidiaLowering, op: Op) -> None:
         lower_posted_store(lw, op)
     else:
         lower_store(lw, op)
+
+
+def _cluster_rows(lw: NvidiaLowering, rows: str) -> str:
+    """Rows of clusters in a grid of so many rows of blocks; the last cluster's last blocks may lie outside."""
+    cluster = lw.plan.cluster
+    return f"(({rows} + {cluster - 1}) / {cluster})" if cluster > 1 else rows
 
 
 LOWER: dict[str, Callable[[NvidiaLowering, Op], None]] = {
@@ -109,6 +121,8 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         return _lowered(plain, None)
     plain = _lowering(kernel, target, replace(plain.plan, idle=True, reasons=list(plain.plan.reasons)))
     special = _lowering(kernel, target, replace(plain.plan, producer=True, idle=False))
+    if options.get("cluster", PAIR) == PAIR and can_pair(special):
+        special.plan.cluster = plain.plan.cluster = PAIR
     _fit(plain, _emit)
     _fit(special, _emit_specialised)
     return _lowered(plain, special)
@@ -192,6 +206,8 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
         lw.body.locs[place:place] = lw.prologue.locs
         lw.prologue = keep
+    if lw.plan.cluster > 1:
+        meet_cluster(lw)
 
 
 @contextmanager
@@ -201,8 +217,14 @@ def _blocks(lw: NvidiaLowering) -> Iterator[None]:
         lw.body.line("const int block_id = blockIdx.x;")
         yield
         return
-    lw.body.line("const int blocks = grid.sizes[0] * grid.sizes[1] * grid.sizes[2] * grid.sizes[3];")
-    with lw.body.block("for (int block_id = blockIdx.x; block_id < blocks; block_id += gridDim.x)"):
+    cluster = lw.plan.cluster
+    rank = next(len(op.results) for op in lw.kernel.body.ops if op.name == "grid")
+    sizes = [f"grid.sizes[{axis}]" for axis in range(rank)]
+    sizes[-2] = _cluster_rows(lw, sizes[-2])
+    lw.body.line(f"const int blocks = {' * '.join(sizes)};")
+    share = f" / {cluster}" if cluster > 1 else ""
+    loop = f"for (int block_id = blockIdx.x{share}; block_id < blocks; block_id += gridDim.x{share})"
+    with lw.body.block(loop):
         yield
         lw.enter_region()
         if not lw.plan.producer:
@@ -219,7 +241,7 @@ def _lowered(plain: NvidiaLowering, special: NvidiaLowering | None) -> Lowered:
         first.kernel.name,
         first.plan.threads,
         max(lw.peak_shared_bytes + lw.scratch_bytes for lw in lowerings),
-        1,
+        first.plan.cluster,
         first.plan.persistent,
         tuple(first.maps),
         tuple(first.plan.reasons),

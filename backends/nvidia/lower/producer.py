@@ -7,6 +7,7 @@ the next and from one block of a persistent grid to the next.
 
 from __future__ import annotations
 
+from warpwave.backends.nvidia.lower.clusters import is_common
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, map_of, producer_ops
 from warpwave.tiles.ir import Block, Op
@@ -23,9 +24,18 @@ def init_rings(lw: NvidiaLowering) -> None:
             with body.each(ring.stages, "stage"), body.each(len(ring.groups), "group"):
                 at = f"smem_at + {ring.barriers} + (stage * {len(ring.groups)} + group) * 16"
                 body.line(f"ptx::mbarrier_init({at}, 1);")
-                body.line(f"ptx::mbarrier_init({at} + 8, {lw.waves});")
+                body.line(f"ptx::mbarrier_init({at} + 8, {lw.waves * lw.plan.cluster});")
         body.line("ptx::fence_barrier_init();")
-    body.line("workgroup_barrier();")
+    if lw.plan.cluster > 1:
+        meet_cluster(lw)
+    else:
+        body.line("workgroup_barrier();")
+
+
+def meet_cluster(lw: NvidiaLowering) -> None:
+    """All threads of all blocks of the cluster: before the first and after the last access to another's memory."""
+    for text in ("__syncwarp();", "ptx::cluster_arrive();", "ptx::cluster_wait();"):
+        lw.body.line(text)
 
 
 def declare_places(lw: NvidiaLowering) -> None:
@@ -105,11 +115,19 @@ def _copy(lw: NvidiaLowering, load: StagedLoad, target: SharedTile, barrier: str
     """One instruction for each panel and 256 rows; what lies outside the tensor arrives as zeros."""
     tensor, _, *coords = load.op.operands
     rows, size = load.tile.shape[0], load.tile.dtype.nbytes
-    number = map_of(lw, load.op, load.shared)
+    common = lw.plan.cluster > 1 and is_common(lw, load.op)
+    rows //= lw.plan.cluster if common else 1
+    first = f"(int)ptx::cluster_rank() * {rows} + " if common else ""
+    number = map_of(lw, load.op, load.shared, rows)
     window = open_window(lw, tensor, coords, load.tile, load.op)
     per_panel = load.shared.pitch // size
     with lw.body.each(_panels(load), "panel"), lw.body.each(-(-rows // 256), "part"):
-        place = box_place(lw, load.op, coords, window.origins, "part * 256", f"panel * {per_panel}")
+        place = box_place(lw, load.op, coords, window.origins, f"{first}part * 256", f"panel * {per_panel}")
         lw.body.line(f"const int place[] = {{{place}}};")
-        at = f"smem_at + {target.offset} + panel * {load.shared.panels} + part * {256 * load.shared.pitch}"
-        lw.body.line(f"ptx::tensor_load({at}, &map_{number}, {barrier}, place);")
+        at = f"smem_at + {target.offset} + panel * {load.shared.panels}"
+        at += f" + ({first}part * 256) * {load.shared.pitch}"
+        if common:
+            everywhere = (1 << lw.plan.cluster) - 1
+            lw.body.line(f"ptx::tensor_load_multicast({at}, &map_{number}, {barrier}, place, {everywhere});")
+        else:
+            lw.body.line(f"ptx::tensor_load({at}, &map_{number}, {barrier}, place);")

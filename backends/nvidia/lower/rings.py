@@ -178,10 +178,10 @@ def _inside(op: Op, value: Value) -> bool:
     return any(value in inner.operands for region in op.regions for inner in walk(region))
 
 
-def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile) -> int:
-    """The number of the tensor map for a load's tiles."""
+def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile, rows: int) -> int:
+    """The number of the tensor map for a load's tiles, of which one block copies so many rows."""
     name = lw.kernel.param_names[lw.kernel.params.index(load.operands[0])]
-    rows, cols = load.attrs["type"].shape
+    cols = load.attrs["type"].shape[1]
     row_axis, col_axis = load.attrs["axes"]
     lw.bulk.add(name)
     return map_number(lw, TensorMap(name, (row_axis, col_axis), min(rows, 256), cols, tile.pitch))

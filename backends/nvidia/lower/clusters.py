@@ -1,0 +1,60 @@
+"""Pairs of blocks that share an operand: each copies half of it, to both (multicast).
+
+The two blocks of a cluster compute neighbouring rows of tiles. A load whose place does not depend on the row is the
+same for both. A stage of a ring is empty when the computing warps of both blocks have handed it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.rings import pipelines
+from warpwave.tiles.ir import Op, Value, walk
+from warpwave.tiles.simt.pipeline import staged_loads
+
+PAIR = 2
+ATOM_ROWS = 8  # a half of a tile consists of whole swizzle atoms
+
+
+def can_pair(lw: NvidiaLowering) -> bool:
+    """Whether blocks can work in pairs: some load is common to both, and all loops are equally long in both."""
+    if not lw.plan.persistent or any(op.name in ("check", "print", "atomic_add") for op in _behind_grid(lw)):
+        return False
+    row = _row(lw)
+    loops = list(pipelines(lw.kernel.body))
+    if any(depends(lw, loop.operands[:3], row) for loop in loops):
+        return False
+    return any(is_common(lw, load) for loop in loops for load in staged_loads(loop.regions[0]))
+
+
+def is_common(lw: NvidiaLowering, load: Op) -> bool:
+    """Whether both blocks of a pair load the same tile, which can be halved."""
+    halves = load.attrs["type"].shape[0] % (PAIR * ATOM_ROWS) == 0
+    return halves and not depends(lw, load.operands[2:], _row(lw))
+
+
+def depends(lw: NvidiaLowering, values: Collection[Value], on: Value) -> bool:
+    """Whether any of these is computed from a value."""
+    seen: set[Value] = set()
+    left = list(values)
+    while left:
+        value = left.pop()
+        if value is on:
+            return True
+        made = lw.definitions.get(value)
+        if value not in seen and made is not None and made.name != "grid":
+            left += made.operands
+        seen.add(value)
+    return False
+
+
+def _row(lw: NvidiaLowering) -> Value:
+    grid = next(op for op in lw.kernel.body.ops if op.name == "grid")
+    return grid.results[-2]
+
+
+def _behind_grid(lw: NvidiaLowering) -> list[Op]:
+    ops = lw.kernel.body.ops
+    place = next((i for i, op in enumerate(ops) if op.name == "grid"), 0)
+    return [inner for op in ops[place:] for inner in (op, *(o for r in op.regions for o in walk(r)))]
