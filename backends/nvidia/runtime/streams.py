@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from warpwave.tiles.errors import LaunchError
 from warpwave.tiles.runtime.arrays import Array
@@ -15,7 +15,6 @@ from warpwave.tiles.runtime.arrays import Array
 LEGACY_DEFAULT = 0
 _DLPACK_LEGACY = 1  # DLPack's name for the legacy default stream; 0 is not allowed there
 _chosen = threading.local()
-_libraries: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -32,30 +31,34 @@ def use_stream(stream: Any) -> Iterator[None]:
         _chosen.handle = before
 
 
-def stream_for(arrays: Iterable[Array], ordinal: int) -> int:
+def stream_for(arrays: Sequence[Array], ordinal: int) -> int:
     """The handle of the stream on which these arrays of one device are ready when the launch gets its turn."""
     # DLPack imports keep the capsule and the object.
     owners = [a.owner[1] if type(a.owner) is tuple else a.owner for a in arrays]
-    libraries = {_library_of(type(owner)) for owner in owners}
+    asked, others = _libraries(*map(type, owners))
     chosen: int | None = getattr(_chosen, "handle", None)
     if chosen is None:
-        handles = {_STREAMS[name](sys.modules[name], ordinal) for name in libraries if name in _STREAMS}
-        if len(handles) > 1:
+        handles = [_STREAMS[name](sys.modules[name], ordinal) for name in asked]
+        if len(handles) > 1 and len(set(handles)) > 1:
             raise LaunchError(
                 "the arrays belong to libraries with different current streams",
                 hint="name one: with warpwave.backends.nvidia.runtime.use_stream(stream): ...",
             )
-        chosen = handles.pop() if handles else LEGACY_DEFAULT
-    if not libraries <= _KNOWN:
+        chosen = handles[0] if handles else LEGACY_DEFAULT
+    if others:
         _make_ready(owners, chosen)
     return chosen
 
 
-def _library_of(kind: type) -> str:
-    found = _libraries.get(kind)
-    if found is None:
-        found = _libraries[kind] = kind.__module__.partition(".")[0]
-    return found
+@functools.lru_cache(maxsize=256)
+def _libraries(*kinds: Any) -> tuple[tuple[str, ...], bool]:
+    """The libraries of these types whose current stream can be asked for, and whether there are others."""
+    names = {_library_of(kind) for kind in kinds}
+    return tuple(sorted(names & set(_STREAMS))), not names <= _KNOWN
+
+
+def _library_of(kind: Any) -> str:
+    return str(kind.__module__).partition(".")[0]
 
 
 def _make_ready(owners: Iterable[Any], stream: int) -> None:
