@@ -158,7 +158,9 @@ def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, 
 
 def set_run(lw: Lowering, name: str, layout: Layout, dtype: DType, run: int) -> None:
     """Run i of a tile is the vector `x`; a whole hardware vector is not taken apart."""
-    if run == vector_width(dtype, layout):
+    if run == 1:
+        lw.body.line(f"{name}.set(i, x);")
+    elif run == vector_width(dtype, layout):
         lw.body.line(f"{name}.v[i] = x;")
     else:
         lw.body.line(f"EACH(e, {run}) {name}.set(i * {run} + e, x[e]);")
