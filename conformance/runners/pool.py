@@ -16,6 +16,7 @@ from typing import Any
 from warpwave.conformance.runners.outcome import Outcome, Status
 
 Item = tuple[str, Sequence[str]]
+STARTED, DONE, LAST = "started", "done", "done, and this process ends"
 CASE_SECONDS = 300.0
 START_SECONDS = 120.0
 
@@ -33,7 +34,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a case may take, and when no further case is begun (a `time.monotonic()`)."""
+    """How long a case may take once it has started, and when no further case is begun (a `time.monotonic()`)."""
 
     case_seconds: float = CASE_SECONDS
     end: float = float("inf")
@@ -56,7 +57,7 @@ def run_parallel(cases: Iterable[Item], jobs: int, limits: Limits | None = None)
             ready = wait([w.pipe for w in busy], timeout=1.0)
             for worker in busy:
                 if worker.pipe in ready:
-                    finished = _receive(worker, targets)
+                    finished = _receive(worker, targets, limits)
                 elif time.monotonic() > worker.deadline:
                     finished = _lost(worker, targets, f"it took more than {limits.case_seconds:.0f} s")
                 else:
@@ -85,21 +86,27 @@ def _give(worker: Worker, waiting: Iterator[Item], targets: dict[str, Sequence[s
     if item is None:
         return
     worker.case, targets[item[0]] = item[0], item[1]
-    worker.deadline = time.monotonic() + limits.case_seconds + START_SECONDS
+    worker.deadline = time.monotonic() + START_SECONDS
     worker.pipe.send(item)
 
 
-def _receive(worker: Worker, targets: dict[str, Sequence[str]]) -> bool:
+def _receive(worker: Worker, targets: dict[str, Sequence[str]], limits: Limits) -> bool:
     """Take what a worker says; true if its case is finished."""
     try:
         message = worker.pipe.recv()
     except (EOFError, OSError):
         worker.process.join()
         return _lost(worker, targets, f"its process ended with status {worker.process.exitcode}")
-    if message is None:
-        return True
-    worker.done.append(message)
-    return False
+    if isinstance(message, Outcome):
+        worker.done.append(message)
+        return False
+    if message == STARTED:
+        worker.deadline = time.monotonic() + limits.case_seconds
+        return False
+    if message == LAST:
+        worker.process.join()
+        _renew(worker)
+    return True
 
 
 def _lost(worker: Worker, targets: dict[str, Sequence[str]], why: str) -> bool:
@@ -108,9 +115,13 @@ def _lost(worker: Worker, targets: dict[str, Sequence[str]], why: str) -> bool:
     worker.done += [Outcome(worker.case, t, Status.ERROR, problem=why) for t in targets[worker.case] if t not in seen]
     worker.process.kill()
     worker.process.join()
+    _renew(worker)
+    return True
+
+
+def _renew(worker: Worker) -> None:
     fresh = _start()
     worker.process, worker.pipe = fresh.process, fresh.pipe
-    return True
 
 
 def _serve(pipe: Connection) -> None:
@@ -125,10 +136,11 @@ def _serve(pipe: Connection) -> None:
             id_, targets = pipe.recv()
         except (EOFError, OSError):
             return
+        pipe.send(STARTED)
         lost = False
         for outcome in run_case(make_case(id_), targets):
             lost = lost or (outcome.status is Status.ERROR and device_of(outcome.target) is not None)
             pipe.send(outcome)
-        pipe.send(None)
+        pipe.send(LAST if lost else DONE)
         if lost:
             return

@@ -104,25 +104,38 @@ def test_the_pool_gives_every_outcome():
 
 def dying(pipe):
     case, targets = pipe.recv()
+    pipe.send(pool.STARTED)
     if case == "program:1":
         os.kill(os.getpid(), signal.SIGKILL)
     if case == "program:2":
         time.sleep(60)
     for target in targets:
         pipe.send(Outcome(case, target, Status.OK))
-    pipe.send(None)
+    pipe.send(pool.DONE)
     dying(pipe)
 
 
 def test_a_case_that_kills_or_blocks_its_process_is_an_error_of_that_case_only(monkeypatch):
     monkeypatch.setattr(pool, "_serve", dying)
-    monkeypatch.setattr(pool, "START_SECONDS", 4.0)
     cases = [(f"program:{i}", ["a", "b"]) for i in range(4)]
     outcomes = {(o.case, o.target): o for group in run_parallel(cases, 2, Limits(1.0)) for o in group}
     assert len(outcomes) == 8
     assert {c for (c, _), o in outcomes.items() if o.bad} == {"program:1", "program:2"}
     assert "ended with status -9" in outcomes["program:1", "b"].problem
     assert "more than" in outcomes["program:2", "a"].problem
+
+
+def leaving(pipe):
+    case, (target,) = pipe.recv()
+    pipe.send(Outcome(case, target, Status.ERROR, problem=str(os.getpid())))
+    pipe.send(pool.LAST)
+
+
+def test_a_process_that_has_lost_its_device_is_replaced(monkeypatch):
+    monkeypatch.setattr(pool, "_serve", leaving)
+    outcomes = [o for group in run_parallel([(f"program:{i}", ["a"]) for i in range(3)], 1) for o in group]
+    assert [o.case for o in outcomes] == ["program:0", "program:1", "program:2"]
+    assert len({o.problem for o in outcomes}) == 3
 
 
 def test_no_case_is_begun_after_the_time_limit():
