@@ -169,7 +169,7 @@ class _Consumer:
         self.lw.body.line("__syncwarp();")
         barrier, cluster = self.ring.empty(group, stage), self.lw.plan.cluster
         if cluster > 1:
-            self.lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_arrive_in({barrier}, lane, 1);")
+            self.lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in({barrier}, lane);")
         else:
             self.lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
 

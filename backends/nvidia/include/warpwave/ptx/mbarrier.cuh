@@ -61,6 +61,10 @@ DEVICE void mbarrier_arrive_in(u32 barrier, int block, u32 count) {
                "r"(count)
                : "memory");
 }
+// The same for a thread that has only read: nothing that it wrote needs to be seen there, so no fence comes first.
+DEVICE void mbarrier_free_in(u32 barrier, int block) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address_in(barrier, block)) : "memory");
+}
 DEVICE void mbarrier_arrive_expect_in(u32 barrier, int block, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
                    address_in(barrier, block)),
