@@ -79,7 +79,7 @@ def test_warp_operations_compile_for_older_chips(arch: str) -> None:
 @pytest.mark.parametrize("name", sorted(device_kernels.SOURCES))
 def test_device_tests_compile_with_nvcc(name: str, tmp_path: Path) -> None:
     kernel = device_kernels.SOURCES[name]
-    options = ("-std=c++20", f"-I{INCLUDE}", "-fmad=false", f"-arch={kernel.arch}")
+    options = ("-std=c++20", f"-I{INCLUDE}", f"-I{device_kernels.DEVICE}", "-fmad=false", f"-arch={kernel.arch}")
     cubin, _, log = nvcc.compile_source(nvcc.find(), kernel.text(), "test.cu", options)
     assert not log, log
     assert cubin

@@ -120,10 +120,7 @@ namespace cluster {
 DEVICE bool try_wait(semaphore &s, int phase) {
   return ww::ptx::mbarrier_try_wait_cluster(shared_address(&s), phase);
 }
-DEVICE void wait(semaphore &s, int phase) {
-  while (!cluster::try_wait(s, phase)) {
-  }
-}
+DEVICE void wait(semaphore &s, int phase) { ww::ptx::mbarrier_wait_cluster(shared_address(&s), phase); }
 DEVICE void arrive(semaphore &s, int block, u32 count = 1) {
   ww::ptx::mbarrier_arrive_in(shared_address(&s), block, count);
 }

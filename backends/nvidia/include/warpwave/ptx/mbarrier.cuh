@@ -81,6 +81,10 @@ DEVICE bool mbarrier_try_wait_cluster(u32 barrier, u32 parity) {
       : "memory");
   return done;
 }
+DEVICE void mbarrier_wait_cluster(u32 barrier, u32 parity) {
+  while (!mbarrier_try_wait_cluster(barrier, parity)) {
+  }
+}
 DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
