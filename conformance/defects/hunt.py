@@ -39,7 +39,7 @@ def hunt(defect: Defect, name: str = "quick", cases: Iterable[str] | None = None
             with defect.injected() as trace:
                 outcome = _outcome(id_, target)
             tried, changes = tried + 1, changes + trace.changes
-            if outcome.bad and not _outcome(id_, target).bad:
+            if outcome.bad and trace.changes and not _outcome(id_, target).bad:
                 return Catch(defect.name, target, id_, _how(outcome), tried, changes)
     return Catch(defect.name, defect.targets[-1], tried=tried, changes=changes)
 

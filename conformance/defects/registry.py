@@ -106,20 +106,20 @@ TRANSLATION = (
     _ir("interleave-order", "even and odd elements exchanged", "ops:moves", r.swapped("interleave", 0, 1)),
     _ir("deinterleave-order", "even and odd results exchanged", "ops:moves kernel:rotary",
         r.each("deinterleave", r.results_swapped)),
-    _ir("fill-ignored", "masked loads give 0 instead of their fill", "kernel:softmax kernel:attention program",
+    _ir("fill-ignored", "masked loads give 0 instead of their fill", "ops:loads",
         r.each("load", r.fill_ignored)),
     _ir("quotient-by-reciprocal", "division as a product with the reciprocal", "ops:arithmetic",
         r.each("div", r.quotient_by_reciprocal)),
     _ir("sum-of-short-terms", "terms of f32 sums rounded to bf16", "ops:rows:f32 kernel:layernorm",
         r.each("reduce_sum", r.sum_in_short_format)),
-    _ir("hidden-fma", "a product and a sum fused", "program kernel", r.each("add", r.fused)),
-    _ir("addition-lost", "an atomic addition overwrites", "ops:atomics program", r.each("atomic_add", r.not_added)),
-    _ir("random-transposed", "random numbers by column and row", "ops:random kernel:dropout",
+    _ir("hidden-fma", "a product and a sum fused", "ops:arithmetic", r.each("add", r.fused)),
+    _ir("addition-lost", "an atomic addition overwrites", "program", r.each("atomic_add", r.not_added)),
+    _ir("random-transposed", "random numbers by column and row", "ops:random",
         r.swapped("random_bits", 2, 3)),
-    _ir("random-seed-for-offset", "seed and offset of random numbers exchanged", "ops:random kernel:dropout",
+    _ir("random-seed-for-offset", "seed and offset of random numbers exchanged", "ops:random",
         r.swapped("random_bits", 0, 1)),
-    _ir("index-along-the-wrong-axis", "element indices of the other axis", "kernel:attention program ops:iota",
-        r.each("iota", r.axis_flipped)),
+    _ir("indices-from-one", "element indices begin at 1: masks are shifted", "ops:random",
+        r.each("iota", r.counted_from_one)),
 )  # fmt: skip
 
 FUNCTIONS = (
@@ -160,7 +160,7 @@ FUNCTIONS = (
     _code("gelu-by-tanh", "gelu in its tanh form", "ops:functions",
           (r"DEVICE float gelu_\(float x\) \{[^}]*\}",
            "DEVICE float gelu_tanh_(float x);\nDEVICE float gelu_(float x) { return gelu_tanh_(x); }")),
-    _code("nine-rounds", "Philox with nine rounds", "ops:random kernel:dropout",
+    _code("nine-rounds", "Philox with nine rounds", "ops:random",
           (r"EACH\(round, 10\)", "EACH(round, 9)")),
 )  # fmt: skip
 
@@ -172,20 +172,19 @@ LANES = (
     _code("lane-map-32-swap", "reductions across halves of a wave keep their own value", "ops:columns ops:rows",
           (r"lane_id\(\) & 32 \? r\[0\] : r\[1\]", "lane_id() & 32 ? r[1] : r[0]"), targets=GFX950),
     _code("mfma-operands-swapped", "the operands of a matrix instruction exchanged", "ops:products kernel:gemm",
-          (r"(__builtin_amdgcn_mfma\w+)\((.*?), (.*?), (\w+\.v\[)", r"\1(\3, \2, \4")),
-    _code("mfma-formats-swapped", "e5m2 bytes multiplied as e4m3", "ops:products:fp8",
-          (r", 1, (\d), 0, 0, 0, 0\)", r", 0, \1, 0, 0, 0, 0)"), (r", (\d), 1, 0, 0, 0, 0\)", r", \1, 0, 0, 0, 0, 0)"),
-          targets=GFX950),
+          (r"\((b\w*\[n\])\)(.*?)\((a\w*\[m\])\)", r"(\3)\2(\1)")),
+    _code("mfma-formats-swapped", "e5m2 bytes multiplied as e4m3", "ops:products:fp8e5m2",
+          (r"_bf8_bf8\(", "_fp8_fp8("), (r", 1, 1, 0, 0, 0, 0\)", ", 0, 0, 0, 0, 0, 0)"), targets=GFX950),
 )  # fmt: skip
 
 MEMORY = (
-    _code("load-mask-dropped", "loads do not look at the tensor's extent", "program kernel",
+    _code("load-mask-dropped", "loads do not look at the tensor's extent", "ops:loads",
           (r"if \(inside\) x = ", "x = ")),
-    _code("fill-of-scalar-loads", "masked element loads leave 0", "kernel:softmax program",
+    _code("fill-of-scalar-loads", "masked element loads leave 0", "ops:loads",
           (r"T x = fill;", "T x{};")),
-    _code("lost-update", "an atomic addition is a load and a store", "ops:atomics program",
+    _code("lost-update", "an atomic addition is a load and a store", "program",
           (r"__scoped_atomic_fetch_add\(\(T \*\)p, x, [^;]*;", "*p = *p + x;")),
-    _code("atomic-clobbers-neighbour", "a 16-bit atomic addition zeroes its neighbour", "ops:atomics program",
+    _code("atomic-clobbers-neighbour", "a 16-bit atomic addition zeroes its neighbour", "program",
           (r"\(old & ~\(0xffffu << shift\)\) \| ", "")),
     _code("barrier-removed", "waves do not wait for each other's LDS writes", "ops:columns ops:moves",
           (r'asm volatile\("s_waitcnt lgkmcnt\(0\)\\n\\ts_barrier" ::: "memory"\)',
@@ -200,15 +199,15 @@ MEMORY = (
 )  # fmt: skip
 
 LAUNCH = (
-    _code("block-order-not-a-bijection", "some blocks run twice, others not at all", "program kernel",
+    _code("block-order-not-a-bijection", "some blocks run twice, others not at all", "ops:loads",
           (r"\(xcd < extra \? xcd : extra\)", "0")),
     _code("trip-count-rounds-down", "a loop with a step leaves out its last, partial trip", "program",
           (r"distance \+ stride - 1\) / stride", "distance) / stride")),
-    _host("last-block-lost", "one block too few is launched", "program kernel", Simulation, "launch", _last_block_lost),
+    _host("last-block-lost", "one block too few is launched", "ops:loads", Simulation, "launch", _last_block_lost),
     _host("strides-ignored", "arrays taken for contiguous", "program", simulation, "_parameters", _strides_ignored),
-    _host("extent-off-by-one", "a tensor believed to have one more column", "program kernel", simulation, "_parameters",
+    _host("extent-off-by-one", "a tensor believed to have one more column", "ops:loads", simulation, "_parameters",
           _extent_grown),
-    _host("alignment-ignored", "wide accesses whatever the alignment", "program kernel", arguments, "has_wide_rows",
+    _host("alignment-ignored", "wide accesses whatever the alignment", "program", arguments, "has_wide_rows",
           lambda _: lambda array, tile: bool(array.shape)),
 )  # fmt: skip
 

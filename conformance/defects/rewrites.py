@@ -197,10 +197,15 @@ def not_added(op: Op, _: Block) -> bool:
     return True
 
 
-def axis_flipped(op: Op, _: Block) -> bool:
-    """An index along the other axis of a square."""
-    shape = op.attrs["shape"]
-    if len(shape) != 2 or shape[0] != shape[1]:
-        return False
-    op.attrs = {**op.attrs, "axis": 1 - op.attrs["axis"]}
+def counted_from_one(op: Op, block: Block) -> bool:
+    """Element indices that begin at 1."""
+    type_, right = op.result.tile, op.result
+    op.results = [Value(type_)]
+    at = block.ops.index(op) + 1
+    one, ones = Value(scalar(i32)), Value(type_)
+    block.ops[at:at] = [
+        Op("constant", [], {"value": 1, "dtype": i32}, [one], [], op.loc),
+        Op("broadcast", [one], {"shape": type_.shape}, [ones], [], op.loc),
+        Op("add", [op.result, ones], {}, [right], [], op.loc),
+    ]
     return True

@@ -15,6 +15,7 @@ FLOATS = ("f32", "bf16", "f16")
 FP8 = ("fp8e4m3", "fp8e5m2", "fp8e4m3fnuz", "fp8e5m2fnuz")
 INTEGERS = ("i32", "i8", "i64")
 NUMBERS = (*FLOATS, *INTEGERS)
+TILE = "ww.rt[a0.dtype, 8, 48]"
 
 FUNCTIONS = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "tanh", "sigmoid", "erf", "gelu", "silu")
 WHOLE_FUNCTIONS = ("floor", "ceil", "round", "trunc", "relu", "abs")
@@ -42,7 +43,7 @@ FAMILIES: dict[str, Family] = {
             **{"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}"},
             **{"max": "ww.maximum({0}, {1})", "min": "ww.minimum({0}, {1})", "fma": "ww.fma({0}, {1}, {2})"},
             **{"max ignore": "ww.maximum({0}, {1}, nan='ignore')", "min ignore": "ww.minimum({0}, {1}, nan='ignore')"},
-            "select": "ww.where({0} < {1}, {0}, {2})",
+            **{"mul add": "{0} * {1} + {2}", "select": "ww.where({0} < {1}, {0}, {2})"},
         },
     ),
     "integers": Family(
@@ -85,6 +86,22 @@ FAMILIES: dict[str, Family] = {
         {
             **{"cumsum": "ww.cumsum({0})", "cumsum reverse": "ww.cumsum({0}, axis=0, reverse=True)"},
             "cumsum exclusive": "ww.cumsum({0}, exclusive=True)",
+        },
+    ),
+    "loads": Family(
+        ("f32", "bf16", "i32"),
+        {
+            "fill": f"ww.load(a0, (m, 1), {TILE}, fill=7)",
+            "fill before": f"ww.load(a0, (m * 8 - 3, -5), {TILE}, unit='element', fill=7)",
+            "no fill": f"ww.load(a1, (m * 8 + 3, 5), {TILE}, unit='element')",
+        },
+    ),
+    "random": Family(
+        ("i32",),
+        {
+            "random_bits": f"ww.random_bits({TILE}, 2**40 + 1, 7, row=m * 8, col=16)",
+            "random_bits offset": f"ww.random_bits({TILE}, 3, 2**33 + 5, row=m * 8 + 1, col=m)",
+            **{"iota 0": f"ww.iota({TILE}, 0)", "iota 1": f"ww.iota({TILE}, 1)"},
         },
     ),
     "moves": Family(
