@@ -543,11 +543,11 @@ DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
   return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, 0x7ffffff0, 0x00027000);
 }
 
-// N elements of 4, 8 or 16 bytes in all.
-template <class T, int N> DEVICE vec<T, N> load_buffer(__amdgpu_buffer_rsrc_t from, int offset) {
-  if constexpr (sizeof(T) * N == 16) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b128(from, offset, 0, 0));
-  else if constexpr (sizeof(T) * N == 8) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b64(from, offset, 0, 0));
-  else return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b32(from, offset, 0, 0));
+// N elements of 4, 8 or 16 bytes in all; `moved` is the same for all lanes.
+template <class T, int N> DEVICE vec<T, N> load_buffer(__amdgpu_buffer_rsrc_t from, int offset, int moved) {
+  if constexpr (sizeof(T) * N == 16) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b128(from, offset, moved, 0));
+  else if constexpr (sizeof(T) * N == 8) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b64(from, offset, moved, 0));
+  else return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b32(from, offset, moved, 0));
 }
 
 // 16 bytes for each lane, to 16 bytes for each lane from `to` + Added on, which all lanes of the wave share; `from`

@@ -17,8 +17,6 @@ from warpwave.tiles.simt.memory import Window, emit_load, open_window
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import wide_layout, write_shared
 
-MOST_COPIES = 2  # of a longer body
-SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
 ROUND = WAVE * DIRECT  # bytes of one instruction
 MAX_SHARED_M0 = 4  # instructions whose offsets fit the 12 bits of the instruction
 
@@ -81,10 +79,9 @@ class DirectLoop(AmdLoop):
             lw.body.line(f"if (i < {self.trips}) ahead(i, i);")
         counter = lw.fresh("iteration")
         lw.body.line(f"int {counter} = 0;")
-        small = len(self.rest().ops) <= SMALL_BODY
-        if small:
+        if self.has_small_body:
             self._whole_rounds(counter, fetches, whole)
-        with self.remaining(counter, repeated=not small and self.stages <= MOST_COPIES):
+        with self.remaining(counter, repeated=self.repeats_body):
             self._wait(fetches, f"{counter} + {ahead - 1} < {self.trips}")
             next_one = f"{counter} + {ahead}"
             lw.body.line(f"if ({next_one} < {self.trips}) ahead({next_one}, (stage + {ahead}) % {self.stages});")

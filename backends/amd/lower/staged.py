@@ -43,7 +43,7 @@ class StagedLoop(AmdLoop):
         lw = self.lw
         self.coordinates_at("0")
         tiles = [self._declare(load) for load in self.ring]
-        whole = count_whole(lw, [tile.moving for tile in tiles], self.trips, 1)
+        whole = count_whole(lw, [tile.moving for tile in tiles], self.trips, self.stages)
         lw.body.line(f"if (!({' && '.join(tile.possible for tile in tiles)})) {whole} = 0;")
         with lw.body.block("const auto fetch = [&](int iteration) LAMBDA", "};"):
             with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
@@ -65,22 +65,39 @@ class StagedLoop(AmdLoop):
         lw.body.line(f"if ({self.trips} > 0) fetch(0);")
         counter = lw.fresh("iteration")
         if self.stages > 1:
-            self._emit_double(counter)
+            self._emit_double(counter, tiles, whole)
         else:
             self._emit_single(counter)
 
-    def _emit_double(self, counter: str) -> None:
+    def _emit_double(self, counter: str, tiles: list[Waiting], whole: str) -> None:
         """Two or more stages: write the next one while nobody reads it, one barrier an iteration."""
         lw = self.lw
         lw.body.line(f"if ({self.trips} > 0) publish(0);")
         lw.body.line(f"if ({self.trips} > 1) fetch(1);")
         lw.body.line(f"int {counter} = 0;")
-        with self.remaining(counter):
+        if self.has_small_body:
+            self._whole_rounds(counter, tiles, whole)
+        with self.remaining(counter, repeated=self.repeats_body):
             lw.barrier()
             with lw.body.block(f"if ({counter} + 1 < {self.trips})"):
-                lw.body.line(f"publish(({counter} + 1) % {self.stages});")
+                lw.body.line(f"publish((stage + 1) % {self.stages});")
                 lw.body.line(f"if ({counter} + 2 < {self.trips}) fetch({counter} + 2);")
             self.iteration(counter, "stage")
+
+    def _whole_rounds(self, counter: str, tiles: list[Waiting], whole: str) -> None:
+        """Rounds through all stages that load whole tiles only: no condition is left in them."""
+        lw = self.lw
+        with lw.body.block(f"while ({counter} + {self.stages + 1} < {whole})"):
+            with lw.body.each(self.stages, "stage"):
+                lw.barrier()
+                lw.body.line(f"publish((stage + 1) % {self.stages});")
+                for tile in tiles:
+                    self._load_whole(tile, f"stage * (int){tile.moving.advance}")
+                self.iteration(f"{counter} + stage", "stage")
+                lw.enter_region()
+            for tile in tiles:
+                lw.body.line(f"{tile.moving.next} += {self.stages} * {tile.moving.advance};")
+            lw.body.line(f"{counter} += {self.stages};")
 
     def _emit_single(self, counter: str) -> None:
         """One stage: everybody has read before it is overwritten, and has written before it is read."""
@@ -116,11 +133,13 @@ class StagedLoop(AmdLoop):
             lw.body.line(f"{tile.offsets}[i] = {inside} ? ({element}) * {dtype.nbytes} : {OUTSIDE};")
         return tile
 
-    def _load_whole(self, tile: Waiting) -> None:
-        """All runs of a tile that is inside the tensor along the axes that move."""
+    def _load_whole(self, tile: Waiting, moved: str = "0") -> None:
+        """All runs of a tile that is inside the tensor along the axes that move, `moved` bytes from the pointer."""
         lw, dtype = self.lw, tile.staged.tile.dtype
         with lw.body.block(f"if constexpr ({tile.possible})"):
             lw.body.line(f"const auto from = buffer({tile.moving.next});")
             with lw.body.each(tile.count):
-                lw.body.line(f"const auto x = load_buffer<{ctype(dtype)}, {tile.run}>(from, {tile.offsets}[i]);")
+                lw.body.line(
+                    f"const auto x = load_buffer<{ctype(dtype)}, {tile.run}>(from, {tile.offsets}[i], {moved});"
+                )
                 set_run(lw, tile.name, tile.layout, dtype, tile.run)

@@ -7,9 +7,22 @@ from contextlib import contextmanager
 
 from warpwave.tiles.simt.pipeline import Loop
 
+SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
+MOST_COPIES = 2  # of a longer body
+
 
 class AmdLoop(Loop):
     """A pipeline that is being lowered."""
+
+    @property
+    def has_small_body(self) -> bool:
+        """Whether the body may be there once for each stage, besides the one for the last iterations."""
+        return len(self.rest().ops) <= SMALL_BODY
+
+    @property
+    def repeats_body(self) -> bool:
+        """Whether the only loop has a copy of a longer body for each stage."""
+        return not self.has_small_body and self.stages <= MOST_COPIES
 
     @contextmanager
     def remaining(self, counter: str, *, repeated: bool = False) -> Iterator[None]:
