@@ -18,6 +18,9 @@ from warpwave.conformance.verdicts import Verdict, judge
 from warpwave.tiles.errors import ResourceError, TileError, UnsupportedError
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.reference import Estimate, Numerics
+from warpwave.tiles.runtime import registry
+from warpwave.tiles.runtime.arrays import borrow, is_array
+from warpwave.tiles.runtime.backend import SuggestsConstants
 from warpwave.tiles.runtime.compiled import Compiled
 
 Outputs = dict[str, Array]
@@ -68,8 +71,12 @@ class Expectation:
         return compile_case(self.case, REFERENCE).ir
 
     def kernel(self, target: str) -> Kernel:
-        """The kernel with the target's own constants, whose tiles may differ."""
-        return compile_case(self.case, target).ir if self.case.kernel.signature.constants else self.reference
+        """The kernel with the constants tuned for the target, whose tiles may differ; nothing is built for it."""
+        case = self.case
+        tuned = _tuned(case, target) if case.kernel.signature.constants else {}
+        if not tuned:
+            return self.reference
+        return case.kernel.compile(**case.arguments(), **{**tuned, **case.constants}, target=REFERENCE).ir
 
     def estimates(self, target: str) -> dict[str, Estimate]:
         """The oracle under the target's arithmetic."""
@@ -101,6 +108,18 @@ class Expectation:
         """The comparison of every output."""
         estimates, exact = self.estimates(target), self.exact(target)
         return tuple(judge(name, outputs[name], estimates[name], exact[name]) for name in sorted(estimates))
+
+
+def _tuned(case: Case, target: str) -> Mapping[str, Any]:
+    """The target's own values of the kernel's constants; none for a target that is not installed here."""
+    try:
+        backend = registry.resolve(target)
+    except UnsupportedError:
+        return {}
+    if not isinstance(backend, SuggestsConstants):
+        return {}
+    arguments = {n: borrow(a) if is_array(a) else a for n, a in case.arguments().items()}
+    return backend.constants_for(case.kernel.path, target, arguments)
 
 
 def run_case(case: Case, targets: Sequence[str], *, execute: Execute = execute) -> Iterator[Outcome]:

@@ -17,6 +17,7 @@ from warpwave.conformance.runners import Outcome, Status, run_case
 from warpwave.conformance.suite import make_case
 from warpwave.conformance.verdicts import Level
 from warpwave.tiles.errors import TileValueError
+from warpwave.tiles.runtime.kernel import Kernel
 
 EXP = "o0"  # of ops:functions:f32
 CASES = ("program:5", "ops:functions:f32", "ops:moves:i32")
@@ -110,6 +111,26 @@ def test_inputs_that_this_version_makes_differently_are_not_compared(record):
     stale_other = [Result(replace(r.outcome, inputs="old"), r.outputs) for r in other.results]
     found = compare(replace(record, results=tuple(stale)), replace(other, results=tuple(stale_other)))
     assert "this version makes other inputs" in found.left_out
+
+
+@pytest.mark.parametrize("target", ["nvidia:sm90a", "elsewhere:chip"])
+def test_a_library_kernel_of_a_target_that_cannot_be_built_here_is_compared(target, monkeypatch):
+    """Its bounds need the kernel with that target's constants, but no compiler for it."""
+    monkeypatch.setattr(Kernel, "_build", reference_only(Kernel._build))
+    (outcome,) = run_case(make_case("kernel:gemm:0"), ["reference"])
+    record = Record({}, {}, (Result.of(outcome),))
+
+    found = compare(record, changed(record, "kernel:gemm:0", lambda _, x: -x, target))
+    assert levels(found) == {"kernel:gemm:0": Level.VIOLATION}
+    assert not found.left_out
+
+
+def reference_only(build):
+    def checked(self, bound, backend, target, *rest):
+        assert target == "reference"
+        return build(self, bound, backend, target, *rest)
+
+    return checked
 
 
 def test_a_record_is_checked_on_targets_here(record):
