@@ -16,7 +16,7 @@ from warpwave.backends.amd.arguments import ALL_WIDE, Argument, Packer
 from warpwave.backends.amd.artifacts import Artifact
 from warpwave.backends.amd.build import code_object, compile_to_asm
 from warpwave.backends.amd.resources import read_resources
-from warpwave.backends.amd.runtime.devices import Device, choose
+from warpwave.backends.amd.runtime.devices import Device, choose, devices
 from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
 from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.ir import Kernel, Op, Value
@@ -35,6 +35,9 @@ class AmdProgram:
     target: Target
     artifact: Artifact
     simulated: bool = False
+
+    def __post_init__(self) -> None:
+        self._launcher  # noqa: B018  # made here, not at the first launch, which several threads may reach at once
 
     @property
     def source(self) -> str:
@@ -57,8 +60,10 @@ class AmdProgram:
 
     def explain(self) -> str:
         """The plan's choices and reasons."""
+        arch = self.target.name
         lines = [f"  {reason}" for reason in self.artifact.reasons]
-        return "\n".join([f"{self.target.name}, {self.artifact.waves} waves of {WAVE}", *lines])
+        where = "the simulator" if self.simulated or not any(d.arch == arch for d in devices()) else f"a {arch} device"
+        return "\n".join([f"{arch}, {self.artifact.waves} waves of {WAVE}, runs on {where}", *lines])
 
     # -- execution ------------------------------------------------------------------------------------
 

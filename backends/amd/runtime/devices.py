@@ -41,8 +41,8 @@ def devices() -> tuple[Device, ...]:
 
 def _describe(ordinal: int) -> Device:
     properties = hip.call("hipGetDeviceProperties", ordinal)
-    arch = hip._text(properties.gcnArchName).split(":")[0]  # "gfx942:sramecc+:xnack-"
-    return Device(ordinal, arch, hip._text(properties.name))
+    arch = hip.as_text(properties.gcnArchName).split(":")[0]  # "gfx942:sramecc+:xnack-"
+    return Device(ordinal, arch, hip.as_text(properties.name))
 
 
 def device_at(place: str) -> Device | None:

@@ -71,13 +71,14 @@ def failure(code: Any, name: str) -> HipError:
     """The exception for an error code, with the simulator's report where HIP is simulated."""
     _, text = module().hipGetErrorString(code)
     report = _simulator_report()
-    error = HipError(code.name, _text(text), name)
+    error = HipError(code.name, as_text(text), name)
     if report:
         error.message += f"\n{report.rstrip()}"
     return error
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """HIP's strings, which hip-python gives as bytes or str."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warpwave as ww
@@ -81,6 +81,7 @@ def views(draw):
     return base[tuple(index)].transpose(draw(st.permutations(range(rank))))
 
 
+@settings(deadline=None)
 @given(views())
 def test_span_is_numpys_byte_bounds(view):
     found = span(borrow(view), 1)
@@ -95,6 +96,7 @@ def test_atomics_span_whole_words():
     assert (found.address - data.ctypes.data, found.nbytes, found.offset) == (0, 8, 2)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12), st.booleans()), max_size=8))
 def test_regions_cover_the_arrays_and_do_not_touch(arrays):
     found = regions([Span(a, n, 0) for a, n, _ in arrays], [w for _, _, w in arrays])

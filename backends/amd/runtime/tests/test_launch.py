@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.backends.amd import program
+from warpwave.backends.amd import backend, program
 from warpwave.backends.amd.runtime import devices, use_stream
 from warpwave.backends.amd.runtime import hip as hip_module
 from warpwave.backends.amd.runtime.launcher import Launcher
@@ -85,6 +85,8 @@ def test_host_arrays_are_copied_to_the_device_and_back(hip, monkeypatch):
     affine(x, y, 4.0, target="amd:gfx950")
     assert np.array_equal(y, result(x, 4))
     assert launches == [0]
+    assert "runs on a gfx950 device" in affine.compile(x, y, 1.0, target="amd:gfx950").explain()
+    assert "runs on the simulator" in affine.compile(x, y, 1.0, target="amd:gfx950:sim").explain()
 
 
 def test_host_views_of_one_array_share_memory_on_the_device(hip):
@@ -130,7 +132,9 @@ def test_sim_forces_the_simulator(hip, monkeypatch):
 def test_without_a_device_the_simulator_runs_and_says_so_once(caplog, monkeypatch):
     program._say_once.cache_clear()
     monkeypatch.setattr(devices, "devices", lambda: ())
+    monkeypatch.setattr(program, "devices", lambda: ())
     x = numbers(8, 8)
+    assert "runs on the simulator" in affine.compile(x, x, 1.0, target="amd:gfx942").explain()
     for _ in range(2):
         affine(x, np.zeros_like(x), 4.0, target="amd:gfx942")
     assert [r.getMessage() for r in caplog.records] == ["no gfx942 device here: amd:gfx942 runs on the simulator"]
@@ -327,6 +331,30 @@ def test_threads_share_one_program(hip, monkeypatch):
     assert len(loads) == 1
 
 
+def test_threads_that_call_a_new_kernel_compile_it_once(hip, monkeypatch):
+    compiles: list[str] = []
+    compiled = backend.compiled
+    monkeypatch.setattr(backend, "compiled", lambda *a, **k: compiles.append(a[1].name) or compiled(*a, **k))
+    loads = count_calls(hip, monkeypatch, "hipModuleLoadData")
+    fresh = ww.kernel(doubled.function)
+    arrays = [on_device(hip, np.full((8, 8), n, np.float32)) for n in range(8)]
+    together = threading.Barrier(8)
+
+    def work(array) -> None:
+        together.wait()
+        fresh(array)
+
+    threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    good(hip.hipDeviceSynchronize())
+    assert [set(a.numpy().flat) for a in arrays] == [{2 * n} for n in range(8)]
+    assert compiles == ["gfx950"]
+    assert len(loads) == 1
+
+
 # -- failures -------------------------------------------------------------------------------------------
 
 
@@ -342,6 +370,7 @@ def test_a_fault_is_raised_where_it_happens_if_launches_block(hip, monkeypatch, 
     """The array claims more memory than was allocated; the exception holds the simulator's report."""
     monkeypatch.setenv("HIP_LAUNCH_BLOCKING", "1")
     pointer = good(hip.hipMalloc(64))
+    good(hip.hipMemset(pointer, 0, 64))
     x = DeviceArray(hip, pointer, np.float32, (64, 64), (64, 1))
     with pytest.raises(LaunchError, match=r"kernel doubled .*hipError\w+ .*hipStreamSynchronize") as error:
         doubled(x)
@@ -368,6 +397,6 @@ def test_a_launch_beyond_hips_limit(hip):
 
 def test_code_that_hip_refuses(hip, monkeypatch):
     compiled = doubled.compile(ww.spec("f32[?,?]"), target="amd:gfx950", B=8)
-    monkeypatch.setattr(type(compiled.program), "_code_for", lambda *_: b"no code object" + bytes(64))
+    monkeypatch.setattr(program, "code_object", lambda *_: b"no code object" + bytes(64))
     with pytest.raises(LaunchError, match=r"hipErrorInvalidImage .*hipModuleLoadData"):
         compiled.run(on_device(hip, numbers(8, 8)))

@@ -35,8 +35,11 @@ for device in (1, 0):
     d = on_device(hip, x, device)
     before = hip.hipGetDevice()[1]
     affine(d, d, 2.0)
+    after = hip.hipGetDevice()[1]
+    hip.hipSetDevice(device)
     hip.hipDeviceSynchronize()
-    print(device, before, hip.hipGetDevice()[1], set(d.numpy().reshape(-1).tolist()), hip.hipPointerGetAttributes(d.pointer)[1].device)
+    hip.hipSetDevice(before)
+    print(device, before, after, set(d.numpy().reshape(-1).tolist()), hip.hipPointerGetAttributes(d.pointer)[1].device)
 hip.hipSetDevice(1)
 affine(x, x, 2.0, target="amd:gfx942")
 print(set(x.reshape(-1).tolist()), hip.hipGetDevice()[1])
