@@ -174,10 +174,15 @@ def encode_small(values: np.ndarray, kind: str, target: str) -> np.ndarray:
 
 def to_registers(values: np.ndarray, kind: str, target: str) -> np.ndarray:
     """values[G, lane, item] packed into words[G, register, lane]."""
-    width, codes = WIDTH[kind], encode_small(values, kind, target)
-    count = values.shape[2] * width // 32
-    words = np.zeros((values.shape[0], count, LANES), np.uint64)
-    for item in range(values.shape[2]):
+    return pack(encode_small(values, kind, target), kind)
+
+
+def pack(codes: np.ndarray, kind: str) -> np.ndarray:
+    """The bits of elements [G, lane, item] as words[G, register, lane]."""
+    width, codes = WIDTH[kind], codes.astype(np.uint64)
+    count = codes.shape[2] * width // 32
+    words = np.zeros((codes.shape[0], count, LANES), np.uint64)
+    for item in range(codes.shape[2]):
         word, shift = divmod(item * width, 32)
         code = codes[:, :, item]
         if width == 64:
