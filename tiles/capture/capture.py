@@ -32,8 +32,10 @@ class Captured:
         """Whether capturing again would see the same outside values."""
         try:
             for dependency in self.dependencies:  # every launch asks: what is fixed and found again costs no call
-                value = dependency.read()
-                if (value is not dependency.fixed or value is None) and not dependency.unchanged():
+                value, same = dependency.read(), dependency.same
+                if value is dependency.fixed and value is not None:
+                    continue
+                if (same is None or not same(value)) and not dependency.unchanged():
                     return False
         except Exception:  # reading may run a property's code, as in Dependency.unchanged
             return False

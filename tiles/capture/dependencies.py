@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,19 +19,23 @@ from warpwave.tiles.errors import CaptureError
 class Dependency:
     """One value read from outside the kernel: how to read it again, and what it was.
 
-    `fixed` is the value itself if it cannot change, so that finding it again is enough.
+    `fixed` is the value itself if it cannot change, so that finding it again is enough. `same` is a quick test which,
+    if it holds for what is read now, means that nothing has changed.
     """
 
     name: str
     read: Callable[[], Any]
     frozen: Any
     fixed: Any = None
+    same: Callable[[Any], bool] | None = None
 
     def unchanged(self) -> bool:
         """Whether reading it now gives what capture saw."""
         try:
             value = self.read()
-            return (value is self.fixed and value is not None) or bool(freeze(value) == self.frozen)
+            if (value is self.fixed and value is not None) or (self.same is not None and self.same(value)):
+                return True
+            return bool(freeze(value) == self.frozen)
         except Exception:  # reading may run a property's code: whatever fails now is not what capture saw
             return False
 
@@ -68,7 +73,8 @@ class Dependencies:
 
     def function(self, function: types.FunctionType) -> None:
         """A helper: its code and defaults."""
-        self._record(function, "()", lambda: _function_parts(function), _function_parts(function))
+        parts = _function_parts(function)
+        self._record(function, "()", lambda: _function_parts(function), parts, _same_parts(*parts))
 
     def constant(self, name: str, value: Any) -> None:
         """A compile-time constant of the kernel, which its caller owns."""
@@ -83,11 +89,19 @@ class Dependencies:
                     hint="a kernel is captured once and run many times: copy it first, or build a new one",
                 )
 
-    def _record(self, owner: Any, name: str, read: Callable[[], Any], value: Any) -> Any:
+    def _record(
+        self,
+        owner: Any,
+        name: str,
+        read: Callable[[], Any],
+        value: Any,
+        same: Callable[[Any], bool] | None = None,
+    ) -> Any:
         key = (id(owner), name)
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
-            self._seen[key] = Dependency(name, read, freeze(value), value if _is_fixed(value) else None)
+            fixed = value if _is_fixed(value) else None
+            self._seen[key] = Dependency(name, read, freeze(value), fixed, same or _same_contents(value))
             self._watch(self._seen[key], value)
         return value
 
@@ -111,9 +125,38 @@ def _is_mutable(value: Any) -> bool:
 
 
 def _is_fixed(value: Any) -> bool:
-    if isinstance(value, types.FunctionType):
-        return _is_language(value.__module__ or "")
-    return isinstance(value, int | float | str | bytes | DType | types.ModuleType)
+    """Whether finding the same object again is enough.
+
+    So it is for all whose picture is their identity, and for functions: if a helper is called, its code and defaults
+    are a dependency of their own.
+    """
+    if isinstance(value, tuple | frozenset):
+        return all(_is_fixed(v) for v in value)
+    fresh = types.MethodType | types.BuiltinMethodType  # made anew each time they are read
+    return not _is_mutable(value) and not isinstance(value, fresh | np.generic)
+
+
+def _same_contents(value: Any) -> Callable[[Any], bool] | None:
+    """For a list or dict of fixed things: it is the same object, and holds the same objects."""
+    contents = _contents(value) if type(value) in (dict, list) else []
+    if not contents or not all(map(_is_fixed, contents)):
+        return None
+    return functools.partial(_holds, value, contents, [*map(id, contents)])
+
+
+def _contents(container: Any) -> list[Any]:
+    return [*container, *container.values()] if type(container) is dict else [*container]
+
+
+def _holds(container: Any, kept_alive: list[Any], ids: list[int], other: Any) -> bool:
+    return other is container and [*map(id, _contents(other))] == ids
+
+
+def _same_parts(code: Any, defaults: Any, kwdefaults: Any) -> Callable[[Any], bool] | None:
+    """For a function: the same code, and the same defaults, which are fixed, if there are any."""
+    if kwdefaults is not None or not _is_fixed(defaults):
+        return None
+    return lambda other: other[0] is code and other[1] is defaults and other[2] is None
 
 
 # -- comparing values ---------------------------------------------------------------------------------

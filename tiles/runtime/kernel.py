@@ -59,7 +59,7 @@ class Kernel:
 
         Keyword arguments are parameters and compile-time constants.
         """
-        key = None if options or context.is_capturing() else self._routes.key(args, kwargs, target)
+        key = None if context.is_capturing() else self._routes.key(args, kwargs, target, options)
         route = self._routes.find(key) if key is not None else None
         if route is not None and route.launch(args, kwargs):
             return

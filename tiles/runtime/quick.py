@@ -125,9 +125,13 @@ class Routes:
         free = [i for i, p in enumerate(signature.params) if not p.is_tensor and p.name not in read]
         self._free = frozenset([*free, *(signature.params[i].name for i in free)])
 
-    def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: str | None) -> Hashable | None:
+    def key(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Hashable, options: Mapping[str, Any] | None
+    ) -> Hashable | None:
         """What a launch depends on; None if some argument needs a closer look."""
         try:
+            if options:
+                target = (target, *[(name, _describe(value)) for name, value in options.items()])
             named = [(name, self._described(name, value)) for name, value in kwargs.items()]
             if not self._free:
                 return (target, *[_describe(value) for value in args], *named)

@@ -244,11 +244,11 @@ def test_arrays_in_host_memory_take_no_route():
     assert not scale._routes._routes
 
 
-def test_options_take_no_route(backend, binds, tensors):
+def test_options_are_looked_at(backend, binds, tensors):
     scale = make()
-    for _ in range(2):
-        scale(tensors(), tensors(), 2.0, options={"level": 3})
-    assert len(binds) == 2
+    for options in ({"level": 3}, {"level": 3}, {"level": 4}, {"level": 3.0}, None, {}, {"level": [3]}, {"level": [3]}):
+        scale(tensors(), tensors(), 2.0, options=options)
+    assert len(binds) == 6  # the last two are described by nothing that can be kept
 
 
 def test_routes_are_forgotten_rather_than_grow(backend, tensors, monkeypatch):
