@@ -41,7 +41,8 @@ class Entry:
             return "simulated"
         if side == "reference":
             return "reference"
-        return "stated" if isinstance(PROBES[self.name], InstructionProbe) else "modelled"
+        probe = PROBES[self.name]
+        return "stated" if isinstance(probe, InstructionProbe) or not probe.modelled else "modelled"
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -115,12 +116,19 @@ def _compare(name: str, results: Mapping[str, Bits], entry: Entry | None) -> Out
 
 
 def confirm(name: str, target: str, bits: Bits) -> Outcome:
-    """A device's bits of a probe against the ledger; a probe without an entry must give the reference's bits."""
+    """A device's bits of a probe against the ledger; a probe without an entry must give the reference's bits.
+
+    What the language leaves undefined is confirmed by any bits.
+    """
     side = base_name(target)
     entry = next((e for e in ENTRIES if e.name == name), None)
+    if entry is not None and entry.contract == "undefined":
+        return Outcome(name, "as predicted")
     predicted = entry.predictions.get(side) if entry else PROBES[name].evaluate("reference")
-    if predicted is None or bits == predicted:
-        return Outcome(name, "as predicted" if predicted else "unlisted", side, (), bits)
+    if predicted is None:
+        return Outcome(name, "unlisted", side, (), bits)
+    if bits == predicted:
+        return Outcome(name, "as predicted")
     return Outcome(name, "changed" if entry else "unlisted", side, predicted, bits)
 
 
