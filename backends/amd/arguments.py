@@ -60,6 +60,7 @@ class Packer:
         atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
         self._reaches = [reach for value, reach in staged_extents(kernel).items() if isinstance(value.type, TensorType)]
+        self._decide = _before_grid(kernel)
         self._geometries: dict[tuple[object, ...], Geometry] = {}
         self._prints = prints
 
@@ -72,7 +73,10 @@ class Packer:
     def geometry(self, arguments: Mapping[str, Argument]) -> Geometry:
         """The grid for these arguments; CheckFailed if a condition of the launch is not met."""
         key = tuple(
-            [(a.shape, a.strides, a.address & 15) if isinstance(a, Array) else (type(a), a) for a in arguments.values()]
+            [
+                (a.shape, a.strides, a.address & 15) if isinstance(a, Array) else (type(a), a) if decides else None
+                for a, decides in zip(arguments.values(), self._decide, strict=True)
+            ]
         )
         found = self._geometries.get(key)
         if found is None:
@@ -93,6 +97,14 @@ class Packer:
         pairs = zip(arguments.values(), self._units, strict=True)
         spans = tuple(_relative(a, unit) if isinstance(a, Array) else None for a, unit in pairs)
         return Geometry(blocks, sizes, tail, wide_tensors(arguments, self._reaches), spans)
+
+
+def _before_grid(kernel: Kernel) -> tuple[bool, ...]:
+    """For each parameter, whether the grid's size or a condition of the launch may depend on it."""
+    ops = kernel.body.ops
+    grid = next((i for i, op in enumerate(ops) if op.name == "grid"), 0)
+    used = {value for op in ops[: grid + 1] for value in op.operands}
+    return tuple(value in used for value in kernel.params)
 
 
 def _codes(type_: object) -> str:

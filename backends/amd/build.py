@@ -123,10 +123,15 @@ def cache_file(parts: Sequence[str], suffix: str) -> Path:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file of the cache so that others see all of it or nothing, also with several processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
-        new.write(data)
-    os.replace(new.name, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
+            new.write(data)
+        os.replace(new.name, path)
+    except OSError as error:
+        raise UnsupportedError(
+            f"the cache of built code cannot be written: {error}", hint="set WARPWAVE_CACHE to a folder that can be"
+        ) from error
 
 
 def _cached(parts: Sequence[str], suffix: str, build: Callable[[Path], bytes]) -> bytes:

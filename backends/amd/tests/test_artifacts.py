@@ -19,7 +19,7 @@ from warpwave.backends.amd.lower import lower as lowering
 from warpwave.backends.amd.tests.harness import captured
 from warpwave.kernels.attention import attention
 from warpwave.tiles.dtypes import bf16, fp8e4m3
-from warpwave.tiles.errors import CheckFailed, Loc
+from warpwave.tiles.errors import CheckFailed, Loc, UnsupportedError
 from warpwave.tiles.ir.fingerprint import fingerprint
 from warpwave.tiles.types import TileType
 
@@ -106,6 +106,13 @@ def test_a_removed_assembly_is_built_again(fresh):
     for path in fresh.glob("*.s"):
         path.unlink()
     assert make_kernel(7.0).compile(*SPECS, target="amd:gfx950").program.asm == before
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UnsupportedError, match=r"cannot be written[\s\S]*set WARPWAVE_CACHE"):
+        build.write_whole(build.cache_file(["x"], ".s"), b"")
 
 
 def first_kernel(x, y, *, B=16, factor=2.0):

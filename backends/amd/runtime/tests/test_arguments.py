@@ -16,6 +16,7 @@ from warpwave import bool_, f32, gl, i32, i64, rt
 from warpwave.backends.amd.arguments import Span, has_wide_rows, span, values
 from warpwave.backends.amd.runtime.host_arrays import regions
 from warpwave.tiles.dtypes import BY_NAME
+from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.runtime.arrays import Array, borrow
 
 
@@ -66,6 +67,8 @@ def test_values_follow_the_parameters(program):
     assert len(data) == program.packer.layout.size
     assert geometry.blocks == 3
     assert program.packer.geometry(arguments) is geometry
+    assert program.packer.geometry({**arguments, "scale": 0.5}) is geometry  # the grid does not depend on it
+    assert program.packer.geometry({**arguments, "a": borrow(x)}) is not geometry
 
 
 @st.composite
@@ -145,3 +148,20 @@ def test_offsets_within_a_tile_have_32_bits(strides, tile, wide):
     address = -(-one.ctypes.data // 16) * 16
     array = Array(BY_NAME["bf16"], (4, 4096, 64), strides, "host", address, one)
     assert has_wide_rows(array, tile) is wide
+
+
+@ww.kernel
+def chosen(x: gl[f32], blocks: i32, factor: f32):
+    ww.check(blocks < 5, "too many")
+    i = ww.grid(blocks)
+    ww.store(x, (i, 0), ww.full(rt[f32, 1, 4], 1.0) * factor)
+
+
+def test_numbers_that_decide_the_grid_are_looked_at_each_time():
+    x = borrow(np.zeros((4, 4), np.float32))
+    packer = chosen.compile(x, 2, 1.0, target="amd:gfx950").program.packer
+    assert packer.geometry({"x": x, "blocks": 2, "factor": 1.0}).blocks == 2
+    assert packer.geometry({"x": x, "blocks": 4, "factor": 1.0}).blocks == 4
+    assert packer.geometry({"x": x, "blocks": 0, "factor": 1.0}).blocks == 0
+    with pytest.raises(CheckFailed, match="too many"):
+        packer.geometry({"x": x, "blocks": 5, "factor": 1.0})
