@@ -28,6 +28,10 @@ DEVICE constexpr int vector_box(int length, int size) {
   return best;
 }
 
+// Coordinates of an instruction: five axes for swizzled tiles, else the tensor's four.
+template <class Tile> constexpr int rank_of = 4;
+template <ducks::st::all Tile> constexpr int rank_of<Tile> = Tile::swizzle ? 5 : 4;
+
 // Calls f(shared address, coordinates) for each instruction that moves the tile or vector.
 template <int Axis, class Tile, class Coord, class F> DEVICE void each_box(const Tile &tile, const Coord &at, F &&f) {
   const u32 address = shared_address(&tile.data[0]);
@@ -65,7 +69,7 @@ template <int N = 0> DEVICE void store_async_read_wait() { ww::ptx::bulk_wait_re
 
 template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
-  detail::each_box<Axis>(dst, at, [&](u32 to, const auto &c) {
+  detail::each_box<Axis>(dst, at, [&](u32 to, const int (&c)[detail::rank_of<Tile>]) {
     ww::ptx::tensor_load<detail::hint<P>>(to, src.template get_tma<Tile, Axis>(), shared_address(&s), c);
   });
 }
@@ -73,7 +77,7 @@ DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) 
 template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void store_async(const GL &dst, const Tile &src, const Coord &at) {
   ww::ptx::fence_async_shared();
-  detail::each_box<Axis>(src, at, [&](u32 from, const auto &c) {
+  detail::each_box<Axis>(src, at, [&](u32 from, const int (&c)[detail::rank_of<Tile>]) {
     ww::ptx::tensor_store<detail::hint<P>>(dst.template get_tma<Tile, Axis>(), from, c);
   });
   store_commit_group();
@@ -82,14 +86,14 @@ template <int Axis, detail::shared_object Tile, class GL, class Coord = coord<Ti
 DEVICE void store_add_async(const GL &dst, const Tile &src, const Coord &at) {
   static_assert(sizeof(typename Tile::T) > 1, "TMA adds elements of 2 or 4 bytes");
   ww::ptx::fence_async_shared();
-  detail::each_box<Axis>(src, at, [&](u32 from, const auto &c) {
+  detail::each_box<Axis>(src, at, [&](u32 from, const int (&c)[detail::rank_of<Tile>]) {
     ww::ptx::tensor_add(dst.template get_tma<Tile, Axis>(), from, c);
   });
   store_commit_group();
 }
 template <int Axis = 2, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void prefetch(Tile &dst, const GL &src, const Coord &at) {
-  detail::each_box<Axis>(dst, at, [&](u32, const auto &c) {
+  detail::each_box<Axis>(dst, at, [&](u32, const int (&c)[detail::rank_of<Tile>]) {
     ww::ptx::tensor_prefetch(src.template get_tma<Tile, Axis>(), c);
   });
 }
@@ -134,7 +138,7 @@ template <class T, class... Args> DEVICE void expect(semaphore &s, const T &, co
 // To the same place in each block of the mask, whose own semaphore at the same place counts the bytes.
 template <int Axis, cache_policy P, detail::shared_object Tile, class GL, class Coord = coord<Tile>>
 DEVICE void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s, u16 blocks) {
-  detail::each_box<Axis>(dst, at, [&](u32 to, const auto &c) {
+  detail::each_box<Axis>(dst, at, [&](u32 to, const int (&c)[detail::rank_of<Tile>]) {
     ww::ptx::tensor_load_multicast<detail::hint<P>>(to, src.template get_tma<Tile, Axis>(), shared_address(&s), c,
                                                     blocks);
   });

@@ -163,20 +163,24 @@ TEST(divisions, 256)(int *out, const int *a, const int *b, int n) {
 
 // -- memory and lanes ----------------------------------------------------------------------------------------------
 
+// One value a lane, side by side, and the place for the next.
+template <class T> DEVICE void keep(u8 *&place, T x) {
+  *(T *)(place + lane_id() * sizeof(T)) = x;
+  place += 32 * sizeof(T);
+}
 TEST(accesses, 32)(u8 *out, const u8 *in, int inside) {
   const int lane = lane_id();
   const bool reads = lane < inside;
-  int place = 0;
-  const auto keep = [&](auto x) { *(decltype(x) *)(out + 32 * place + lane * sizeof(x)) = x, place += sizeof(x); };
-  keep(load_if<u8>(reads, in + lane, 7));
-  keep(load_if<f16>(reads, (const f16 *)in + lane, bits<f16>((u16)7)));
-  keep(load_if<float>(reads, (const float *)in + lane, bits<float>(7u)));
-  keep(load_if<long>(reads, (const long *)in + lane, 7));
-  keep(load_vector_if<u8, 2>(reads, in + 2 * lane, 7));
-  keep(load_vector_if<bf16, 8>(reads, (const bf16 *)in + 8 * lane, bits<bf16>((u16)7)));
-  keep(load_vector_if<float, 4>(reads, (const float *)in + 4 * lane, bits<float>(7u)));
-  keep(shuffle_xor<1>((u8)lane)), keep(shuffle_xor<4>((u16)lane)), keep(shuffle_xor<16>((u32)lane));
-  keep(shuffle_xor<31>((long)lane << 40));
+  u8 *place = out;
+  keep(place, load_if<u8>(reads, in + lane, 7));
+  keep(place, load_if<f16>(reads, (const f16 *)in + lane, bits<f16>((u16)7)));
+  keep(place, load_if<float>(reads, (const float *)in + lane, bits<float>(7u)));
+  keep(place, load_if<long>(reads, (const long *)in + lane, 7));
+  keep(place, load_vector_if<u8, 2>(reads, in + 2 * lane, 7));
+  keep(place, load_vector_if<bf16, 8>(reads, (const bf16 *)in + 8 * lane, bits<bf16>((u16)7)));
+  keep(place, load_vector_if<float, 4>(reads, (const float *)in + 4 * lane, bits<float>(7u)));
+  keep(place, shuffle_xor<1>((u8)lane)), keep(place, shuffle_xor<4>((u16)lane)), keep(place, shuffle_xor<16>((u32)lane));
+  keep(place, shuffle_xor<31>((long)lane << 40));
 }
 
 // Each thread adds (its number % 4) once; the destinations begin at an odd element of 16 bits.
