@@ -10,7 +10,15 @@ from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op
 from warpwave.tiles.simt.assign import families
-from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
+from warpwave.tiles.simt.products import (
+    Families,
+    constraint,
+    is_even,
+    is_rowwise,
+    is_tile_grid,
+    products,
+    register_tiles,
+)
 from warpwave.tiles.types import TileType
 
 OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster")
@@ -18,7 +26,7 @@ SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
 MOST_HELD = {1: 160, 4: 160, 8: 200, 12: 140, 16: 100}
-WINDOW = 8  # rows of blocks that are walked column by column
+WINDOW = 16  # rows of blocks that are walked column by column
 
 Engine = Literal["wgmma", "mma", "fma"]
 
@@ -87,7 +95,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         rows, cols = op.result.tile.shape
         plan.reasons.append(f"{op.loc}: {engine}, warps {over[0]} x {over[1]} over {rows} x {cols}")
     plan.windowed = is_tile_grid(kernel, shared)
-    plan.persistent = plan.windowed and grouped
+    plan.persistent = grouped and is_even(kernel)
     if plan.windowed:
         plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
     return plan
@@ -106,7 +114,9 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     rows = max(op.result.tile.shape[0] for op in found)
     held = _held_registers(found)
     choices = (12,) if rows == 192 else (1, 4, 8, 16)
-    enough = (w for w in choices if held <= MOST_HELD[w] * w and (w > 4 or largest <= 32 * WARP * w))
+    single = any(op.operands[1].tile.dtype.name == "f32" and op.attrs["precision"] != "tf32" for op in found)
+    share = 4 if single else 1  # without matrix instructions operands are held in registers, too
+    enough = (w for w in choices if held * share <= MOST_HELD[w] * w and (w > 4 or largest <= 32 * WARP * w))
     warps = next(enough, choices[-1])
     plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
     return warps

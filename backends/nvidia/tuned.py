@@ -12,10 +12,12 @@ from warpwave.backends.nvidia.arch import TARGETS
 
 DEPTH_BYTES = 128  # of a and of b along the depth of one pipeline step: a panel of the 128-byte swizzle
 # Tiles of products and what share of the matrix units' rate each reaches.
-TILES = {
+TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
     "sm90a": (
         ((128, 256), 1.0),
         ((256, 128), 0.99),
+        ((192, 192), 0.95),
+        ((128, 192), 0.93),
         ((128, 128), 0.9),
         ((64, 256), 0.75),
         ((64, 128), 0.6),
@@ -23,6 +25,7 @@ TILES = {
     ),
     "older": (((128, 128), 1.0), ((64, 128), 0.8), ((64, 64), 0.6)),
 }
+ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
 # Queries and keys of a tile of attention, by the width of a head.
 ATTENTION = {64: (192, 96), 128: (128, 128)}
 
@@ -55,9 +58,23 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"BQ": tile[0], "BK": tile[1]}
 
 
+def _rows(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Tiles of rows small enough that several blocks share a multiprocessor: one computes while another loads."""
+    rows, width = arguments["x"].shape[-2:]
+    if rows is None or width is None or width > ROW_ELEMENTS:
+        return {}
+    height = 1
+    while height * 2 * width <= ROW_ELEMENTS and height < min(rows, 64):
+        height *= 2
+    return {"BM": height}
+
+
 _RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
     "warpwave.kernels.gemm:gemm": _gemm,
     "warpwave.kernels.attention:attention": _attention,
+    "warpwave.kernels.rmsnorm:rmsnorm": _rows,
+    "warpwave.kernels.layernorm:layernorm": _rows,
+    "warpwave.kernels.layernorm:dropout_residual_layernorm": _rows,
 }
 
 

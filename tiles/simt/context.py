@@ -277,6 +277,7 @@ class SharedTile:
     shift: str = "0"
     panels: int = 0
     block: Coord | None = None
+    multiple: int = 1 << 30  # of the first column's place in the rows, as far as is known
 
     @property
     def region(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.alignment import divisor
 from warpwave.tiles.simt.assign import flattened, starts
 from warpwave.tiles.simt.context import Lowering
 from warpwave.tiles.simt.convert import convert, through_shared
@@ -13,6 +14,7 @@ from warpwave.tiles.simt.layout import (
     drop_axis,
     halved,
     insert_axis,
+    is_run,
     item_map,
     joined,
     sliced,
@@ -24,6 +26,7 @@ BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 # On whole vectors of f32: some targets have packed instructions for them.
 PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "fma_({}, {}, {})"}
+WORDS = 4  # of a block of random bits; its counter is the column divided by this
 UNSIGNED = {8: "u8", 32: "u32", 64: "u64"}
 
 
@@ -294,6 +297,14 @@ def lower_random_bits(lw: Lowering, op: Op) -> None:
     at = lw.coordinates(layout)
     name = lw.declare(op.result)
     rows = f"(u32){row} + {at.at(0)}" if layout.rank == 2 else f"(u32){row}"
+    if is_run(layout, WORDS) and divisor(lw, op.operands[3]) % WORDS == 0:
+        with lw.body.each(len(layout.items) // WORDS):
+            place = at.at(layout.rank - 1, f"i * {WORDS}")
+            rows = rows.replace("[i]", f"[i * {WORDS}]")
+            block = f"philox_block((u32)(((long){col} + {place}) >> 2), {rows}, {offset}, {seed})"
+            lw.body.line(f"const vec<u32, {WORDS}> words = {block};")
+            lw.body.line(f"EACH(e, {WORDS}) {name}.set(i * {WORDS} + e, (int)words[e]);")
+        return
     with lw.body.each(len(layout.items)):
         lw.body.line(f"const long c = (long){col} + {at.at(layout.rank - 1)};")
         lw.body.line(f"{name}.set(i, (int)philox((u32)(c >> 2), {rows}, {offset}, {seed}, c & 3));")

@@ -88,14 +88,21 @@ def drop_axis(layout: Layout, axis: int) -> Layout:
     """The layout of a reduction's result: the axis is gone, what differed only along it are copies."""
     items = tuple(dict.fromkeys(_drop(i, axis) for i in layout.items))
     lanes = tuple(_drop(p, axis) for p in layout.lanes)
-    return Layout(lanes, tuple((n, _drop(p, axis)) for n, p in layout.waves), items)
+    width = _width_without(layout, axis, len(items))
+    return Layout(lanes, tuple((n, _drop(p, axis)) for n, p in layout.waves), items, width)
 
 
 def flatten_axis(layout: Layout, axis: int) -> Layout:
     """The layout of a row or column that is to be repeated along `axis`: as `drop_axis`, with extent 1 kept."""
     items = tuple(dict.fromkeys(_zero(i, axis) for i in layout.items))
     lanes = tuple(_zero(p, axis) for p in layout.lanes)
-    return Layout(lanes, tuple((n, _zero(p, axis)) for n, p in layout.waves), items)
+    width = _width_without(layout, axis, len(items))
+    return Layout(lanes, tuple((n, _zero(p, axis)) for n, p in layout.waves), items, width)
+
+
+def _width_without(layout: Layout, axis: int, items: int) -> int:
+    """Vectors along the last axis stay whole where another axis goes."""
+    return layout.width if axis < layout.rank - 1 and items % layout.width == 0 else 1
 
 
 def insert_axis(layout: Layout, axis: int) -> Layout:
@@ -118,6 +125,20 @@ def item_map(source: Layout, target: Layout, axis: int | None = None) -> list[in
     """For each item of `target`, the item of `source` that has its coordinate, with `axis` dropped first."""
     index = {item: i for i, item in enumerate(source.items)}
     return [index[item if axis is None else _drop(item, axis)] for item in target.items]
+
+
+def is_run(layout: Layout, length: int) -> bool:
+    """Whether each `length` items are neighbours along the last axis that begin at a multiple of it."""
+    items = layout.items
+    if len(items) % length:
+        return False
+    for start in range(0, len(items), length):
+        first = items[start]
+        for step in range(1, length):
+            if items[start + step] != (*first[:-1], first[-1] + step):
+                return False
+    parts = [p[-1] for p in layout.lanes] + [p[-1] for _, p in layout.waves] + [i[-1] for i in items[::length]]
+    return all(part % length == 0 for part in parts)
 
 
 # -- sub-tiles that need no data movement: None where lanes would have to exchange -----------------------

@@ -10,7 +10,7 @@ from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.alignment import origin_divisor
 from warpwave.tiles.simt.context import Lowering, both, declare_place, vector_width
-from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.layout import Layout, is_run
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TileType
 
@@ -82,7 +82,7 @@ def run_length(layout: Layout, dtype: DType) -> int:
     """Consecutive items that are neighbours along the last axis and fit one 16-byte access."""
     width = vector_width(dtype, layout)
     length = width & -width
-    while length > 1 and not _is_run(layout, length):
+    while length > 1 and not is_run(layout, length):
         length //= 2
     return min(length, 16 // dtype.nbytes)
 
@@ -90,17 +90,6 @@ def run_length(layout: Layout, dtype: DType) -> int:
 def wide_run(window: Window, layout: Layout, tile: TileType) -> int:
     """Elements of one access to a tensor with wide rows: none straddles the edge of the tensor or of the tile."""
     return math.gcd(run_length(layout, tile.dtype), window.divisor, tile.shape[-1])
-
-
-def _is_run(layout: Layout, length: int) -> bool:
-    items = layout.items
-    for start in range(0, len(items), length):
-        first = items[start]
-        for step in range(1, length):
-            if items[start + step] != (*first[:-1], first[-1] + step):
-                return False
-    parts = [p[-1] for p in layout.lanes] + [p[-1] for _, p in layout.waves] + [i[-1] for i in items[::length]]
-    return all(part % length == 0 for part in parts)
 
 
 def _element(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> tuple[str, str]:

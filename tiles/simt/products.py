@@ -53,3 +53,23 @@ def is_rowwise(kernel: Kernel, op: Op, families: Families) -> bool:
             if linked:
                 return True
     return False
+
+
+def is_even(kernel: Kernel) -> bool:
+    """Whether all blocks have equally long loops: no bound of a loop depends on the block's coordinates."""
+    grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
+    if grid is None:
+        return False
+    made = {r: op for op in walk(kernel.body) for r in op.results}
+    left = [v for op in walk(kernel.body) if op.name == "for" for v in op.operands[:3]]
+    left += [op.operands[0] for op in walk(kernel.body) if op.name == "if"]
+    seen: set[Value] = set()
+    while left:
+        value = left.pop()
+        op = made.get(value)
+        if op is grid:
+            return False
+        if op is not None and value not in seen:
+            left += op.operands
+        seen.add(value)
+    return not any(op.name == "while" for op in walk(kernel.body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.simt.alignment import divisor
 from warpwave.tiles.simt.context import Lowering, Move, SharedTile, declare_place
 from warpwave.tiles.simt.convert import inside
 from warpwave.tiles.simt.layout import Coord, Layout, blocked_layout, transposing_layout
@@ -76,7 +77,7 @@ def _write_columns(lw: Lowering, shared: SharedTile, name: str, layout: Layout, 
 def _shared_run(shared: SharedTile, layout: Layout, tile: TileType) -> int:
     """Elements of one LDS access: whole runs only, that no swizzle or edge cuts."""
     run = run_length(layout, tile.dtype)
-    while run > 1 and (tile.shape[-1] % run or shared.pitch % (run * tile.dtype.nbytes)):
+    while run > 1 and (tile.shape[-1] % run or shared.pitch % (run * tile.dtype.nbytes) or shared.multiple % run):
         run //= 2
     return run
 
@@ -98,11 +99,8 @@ def read_shared(lw: Lowering, shared: SharedTile, name: str, layout: Layout, til
         if condition != "true":
             lw.body.line(f"const int place = {condition} ? {place} : {shared.offset};")
             place = "place"
-        if run == 1:
-            lw.body.line(f"{name}.set(i, *(const {kind} *)({lw.machine.memory} + {place}));")
-        else:
-            lw.body.line(f"const vec<{kind}, {run}> x = *(const vec<{kind}, {run}> *)({lw.machine.memory} + {place});")
-            set_run(lw, name, layout, tile.dtype, run)
+        lw.body.line(f"const auto x = *(const vec<{kind}, {run}> *)({lw.machine.memory} + {place});")
+        set_run(lw, name, layout, tile.dtype, run)
 
 
 def read_to_registers(lw: Lowering, value: Value) -> Value:
@@ -145,43 +143,26 @@ def _window(lw: Lowering, buffer: Value, offsets: Sequence[Value], tile: TileTyp
     names = [lw.name(v) for v in offsets]
     row, col = names if len(names) == 2 else ("0", names[0])
     shift = f"(({row}) * {shared.pitch} + ({col}) * {size})"
-    return SharedTile(shared.base, shared.pitch, (), tile.dtype, tile.shape, shift)
+    multiple = divisor(lw, offsets[-1])
+    return SharedTile(shared.base, shared.pitch, (), tile.dtype, tile.shape, shift, multiple=multiple)
 
 
 def lower_shared_write(lw: Lowering, op: Op) -> None:
     """Overwrite a window of a buffer."""
     buffer, value, *offsets = op.operands
-    lw.before_shared_write(lw.shared[buffer].region)
-    window = _window(lw, buffer, offsets, value.tile)
-    _scalar_writes(lw, window, lw.name(value), lw.layout(value), value.tile)
-
-
-def _scalar_writes(lw: Lowering, shared: SharedTile, name: str, layout: Layout, tile: TileType) -> None:
-    conditions = [c for c in (lw.primary(layout), inside(lw, layout, tile.shape)) if c != "true"]
-    with lw.body.each(len(layout.items)):
-        place = _address(lw, shared, layout, "i")
-        text = f"*({ctype(tile.dtype)} *)({lw.machine.memory} + {place}) = {name}.get(i);"
-        lw.body.line(f"if ({' && '.join(conditions)}) {text}" if conditions else text)
+    write_shared(lw, _window(lw, buffer, offsets, value.tile), lw.name(value), lw.layout(value), value.tile)
 
 
 def lower_shared_read(lw: Lowering, op: Op) -> None:
     """Read a window of a buffer into registers, or as a shared tile of its own."""
     buffer, *offsets = op.operands
     tile: TileType = op.attrs["type"]
-    lw.before_shared_read(lw.shared[buffer].region)
     window = _window(lw, buffer, offsets, tile)
     own = op.result
     if tile.space == "shared":
         own = Value(tile.with_(space="register"))
-        lw.layouts[own] = blocked_layout(tile.shape, lw.machine.lanes, lw.waves, 1)
-    layout = lw.layout(own)
+        lw.layouts[own] = wide_layout(lw, tile)
     name = lw.declare(own)
-    condition = inside(lw, layout, tile.shape)
-    with lw.body.each(len(layout.items)):
-        load = f"*(const {ctype(tile.dtype)} *)({lw.machine.memory} + {_address(lw, window, layout, 'i')})"
-        lw.body.line(
-            f"{name}.set(i, {load if condition == 'true' else f'{condition} ? {load} : zero<{ctype(tile.dtype)}>()'});"
-        )
+    read_shared(lw, window, name, lw.layout(own), tile)
     if tile.space == "shared":
-        shared = lw.place_shared(op.result)
-        write_shared(lw, shared, name, layout, tile)
+        write_shared(lw, lw.place_shared(op.result), name, lw.layout(own), tile)

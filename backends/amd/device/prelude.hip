@@ -385,8 +385,8 @@ DEVICE void finish_first() { __builtin_amdgcn_sched_barrier(0); }
 
 // -- random numbers ------------------------------------------------------------------------------------
 
-// Philox4x32-10 (Salmon et al., SC'11): word `word` of the block for this counter and key.
-DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
+// Philox4x32-10 (Salmon et al., SC'11): word `word` of the block for this counter and key; and all four.
+DEVICE vec<u32, 4> philox_block(u32 c0, u32 c1, u64 offset, u64 seed) {
   u32 c2 = (u32)offset, c3 = (u32)(offset >> 32), k0 = (u32)seed, k1 = (u32)(seed >> 32);
   EACH(round, 10) {
     u64 p0 = (u64)0xD2511F53u * c0, p1 = (u64)0xCD9E8D57u * c2;
@@ -394,7 +394,11 @@ DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
     c1 = (u32)p1, c3 = (u32)p0, c0 = n0, c2 = n2;
     k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
   }
-  return word & 2 ? (word & 1 ? c3 : c2) : (word & 1 ? c1 : c0);
+  return vec<u32, 4>{c0, c1, c2, c3};
+}
+DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
+  const vec<u32, 4> x = philox_block(c0, c1, offset, seed);
+  return word & 2 ? (word & 1 ? x[3] : x[2]) : (word & 1 ? x[1] : x[0]);
 }
 
 // -- memory --------------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ ATOM_ROWS = 8  # a half of a tile consists of whole swizzle atoms
 
 def can_pair(lw: NvidiaLowering) -> bool:
     """Whether blocks can work in pairs: some load is common to both, and all loops are equally long in both."""
-    if not lw.plan.persistent or any(op.name in ("check", "print", "atomic_add") for op in _behind_grid(lw)):
+    if not (lw.plan.persistent and lw.plan.windowed) or any(
+        op.name in ("check", "print", "atomic_add") for op in _behind_grid(lw)
+    ):
         return False
     row = _row(lw)
     loops = list(pipelines(lw.kernel.body))

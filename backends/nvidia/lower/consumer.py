@@ -37,6 +37,33 @@ def consume(lw: NvidiaLowering, op: Op) -> None:
         consumer.emit()
 
 
+def consume_once(lw: NvidiaLowering, load: Op) -> None:
+    """A tile that the producer loads once for each block: it has landed."""
+    ring = lw.rings[load]
+    lw.shared[load.result] = at_stage(ring, 0)
+    lw.body.line(f"ptx::mbarrier_wait({ring.full(0)}, {ring.phase(0)});")
+
+
+def hand_back_singles(lw: NvidiaLowering, ops: list[Op], place: int) -> None:
+    """Tiles of a block whose last user is the op at this place: the next block's may come."""
+    for load in (op for op in ops if op.name == "load" and op in lw.rings):
+        last = max(users(Block([], ops), load))
+        if last == place:
+            lw.drain()
+            release(lw, lw.rings[load], 0)
+            advance(lw, lw.rings[load], 0)
+
+
+def release(lw: NvidiaLowering, ring: Ring, group: int, stage: str = "") -> None:
+    """This warp has read a stage of a group."""
+    lw.body.line("__syncwarp();")
+    barrier, cluster = ring.empty(group, stage), lw.plan.cluster
+    if cluster > 1:
+        lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in({barrier}, lane);")
+    else:
+        lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
+
+
 @dataclass
 class _Consumer:
     """`waiting` are groups that a product still reads, with the variable of its result."""
@@ -79,14 +106,14 @@ class _Consumer:
             lw.body.line("ptx::wgmma_wait<1>();")
             with lw.body.block(f"if ({counter} > 0)"):
                 for group in groups:
-                    self._release(group, self.ring.before(group))
+                    release(lw, self.ring, group, self.ring.before(group))
             for group in groups:
                 advance(lw, self.ring, group)
         lw.flying = set()
         lw.drain()
         with lw.body.block(f"if ({self.loop.trips} > 0)"):
             for group in groups:
-                self._release(group, self.ring.before(group))
+                release(lw, self.ring, group, self.ring.before(group))
 
     def emit_delayed(self, product: Op) -> None:
         """The first iteration without the product, then each with the one before's, then the last one's."""
@@ -162,16 +189,8 @@ class _Consumer:
                 self._hand_back(group)
 
     def _hand_back(self, group: int) -> None:
-        self._release(group)
+        release(self.lw, self.ring, group)
         advance(self.lw, self.ring, group)
-
-    def _release(self, group: int, stage: str = "") -> None:
-        self.lw.body.line("__syncwarp();")
-        barrier, cluster = self.ring.empty(group, stage), self.lw.plan.cluster
-        if cluster > 1:
-            self.lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in({barrier}, lane);")
-        else:
-            self.lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
 
     # -- products that may stay in flight -------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.assign import assign_layouts
 from warpwave.backends.nvidia.lower import text
 from warpwave.backends.nvidia.lower.clusters import PAIR, can_pair
+from warpwave.backends.nvidia.lower.consumer import consume_once, hand_back_singles
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
 from warpwave.backends.nvidia.lower.mma import lower_mma
@@ -199,8 +200,12 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         lw.prologue = Writer(lw.body.depth)
         declare_places(lw)
         with _blocks(lw):
-            for op in rest:
-                lw.lower_op(op)
+            for place_in_block, op in enumerate(rest):
+                if op.name == "load" and op in lw.rings:
+                    consume_once(lw, op)
+                else:
+                    lw.lower_op(op)
+                hand_back_singles(lw, rest, place_in_block)
         if lw.posted:
             lw.body.line("if (lane == 0) ptx::bulk_wait<0>();")
         lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
@@ -220,7 +225,8 @@ def _blocks(lw: NvidiaLowering) -> Iterator[None]:
     cluster = lw.plan.cluster
     rank = next(len(op.results) for op in lw.kernel.body.ops if op.name == "grid")
     sizes = [f"grid.sizes[{axis}]" for axis in range(rank)]
-    sizes[-2] = _cluster_rows(lw, sizes[-2])
+    if cluster > 1:
+        sizes[-2] = _cluster_rows(lw, sizes[-2])
     lw.body.line(f"const int blocks = {' * '.join(sizes)};")
     share = f" / {cluster}" if cluster > 1 else ""
     loop = f"for (int block_id = blockIdx.x{share}; block_id < blocks; block_id += gridDim.x{share})"

@@ -57,9 +57,11 @@ def advance(lw: NvidiaLowering, ring: Ring, group: int) -> None:
 
 def produce(lw: NvidiaLowering, block: Block) -> None:
     """The part of a block that leads to loads, for one thread of the producer."""
-    for op in producer_ops(block) or []:
+    for op in producer_ops(block, [op for op in block.ops if op.name == "load" and op in lw.rings]) or []:
         lw.body.loc = op.loc
-        if op in lw.rings:
+        if op.name == "load" and op in lw.rings:
+            _fill_stage(lw, lw.rings[op], [op])
+        elif op in lw.rings:
             _fill(lw, op, lw.rings[op])
         elif op.name == "if":
             for head, region in zip((f"if ({lw.name(op.operands[0])})", "else"), op.regions, strict=True):
@@ -93,13 +95,20 @@ def _fill(lw: NvidiaLowering, op: Op, ring: Ring) -> None:
         loop.count(counter)
         for feeder in feeding(region, loads):
             lw.lower_op(feeder)
-        for number, group in enumerate(ring.groups):
-            body.line(f"ptx::mbarrier_wait({ring.empty(number)}, {ring.phase(number)} ^ 1);")
-            total = sum(_bytes(loop.ring[i]) for i in group)
-            body.line(f"ptx::mbarrier_arrive_expect({ring.full(number)}, {total});")
-            for i in group:
-                _copy(lw, loop.ring[i], at_stage(ring, i), ring.full(number))
-            advance(lw, ring, number)
+        _fill_stage(lw, ring, loads)
+
+
+def _fill_stage(lw: NvidiaLowering, ring: Ring, ops: list[Op]) -> None:
+    """Start the copies of one iteration, group by group."""
+    loads = ring.loads(ops)
+    for number, group in enumerate(ring.groups):
+        lw.body.line(f"ptx::mbarrier_wait({ring.empty(number)}, {ring.phase(number)} ^ 1);")
+        total = sum(_bytes(loads[i]) for i in group)
+        lw.body.line(f"ptx::mbarrier_arrive_expect({ring.full(number)}, {total});")
+        for i in group:
+            with lw.body.block(""):
+                _copy(lw, loads[i], at_stage(ring, i), ring.full(number))
+        advance(lw, ring, number)
 
 
 def _panels(load: StagedLoad) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
@@ -66,6 +66,29 @@ def pipelines(block: Block) -> Iterator[Op]:
             yield op
 
 
+def single_loads(lw: NvidiaLowering) -> list[Op]:
+    """Loads into shared memory that happen once for each block, at coordinates that the producer knows."""
+    ops = lw.kernel.body.ops
+    found = [op for op in ops if op.name == "load" and op.attrs["type"].space == "shared" and _is_bulk(lw, op)]
+    made = {r: op for op in ops for r in op.results}
+    return [op for op in found if _is_scalar_slice(op.operands[1:], made)]
+
+
+def _is_scalar_slice(values: Sequence[Value], made: Mapping[Value, Op]) -> bool:
+    """Whether all of these come from scalars alone, without effects."""
+    left, seen = list(values), set[Value]()
+    while left:
+        value = left.pop()
+        op = made.get(value)
+        if op is not None and value not in seen and op.name != "grid":
+            scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
+            if op.regions or not scalars or OPS[op.name].effect == "write":
+                return False
+            left += op.operands
+        seen.add(value)
+    return True
+
+
 def can_produce(lw: NvidiaLowering) -> bool:
     """Whether a warp of its own can do all loads that run ahead."""
     loops = list(pipelines(lw.kernel.body))
@@ -81,12 +104,12 @@ def _is_bulk(lw: NvidiaLowering, load: Op) -> bool:
     return tile.rank == 2 and is_zero_fill(lw, fill) and axes[-1] == len(coords) - 1 and tensor.tensor.rank <= 5
 
 
-def producer_ops(block: Block) -> list[Op] | None:
+def producer_ops(block: Block, singles: Collection[Op] = ()) -> list[Op] | None:
     """The ops of a block that the producer executes too, in order; None if it would need tiles or carried values."""
     kept: list[Op] = []
     needed: set[Value] = set()
     for op in reversed(block.ops):
-        inner = _needs(op)
+        inner = set(op.operands) if op in singles else _needs(op)
         if inner is None:
             return None
         if inner:
@@ -144,6 +167,8 @@ def make_rings(lw: NvidiaLowering, stages: int) -> dict[Op, Ring]:
         if key not in shared:
             shared[key] = _make_ring(lw, f"ring{len(shared)}", loads, groups, loop.attrs["stages"] or stages)
         rings[loop] = shared[key]
+    for number, load in enumerate(single_loads(lw)):
+        rings[load] = _make_ring(lw, f"single{number}", [load], ((0,),), 1)
     return rings
 
 
