@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import linecache
+import re
 
 import numpy as np
 import pytest
 
 import warpwave as ww
+from warpwave import rt, st
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
@@ -109,7 +109,7 @@ def test_too_much_shared_memory_is_an_error_that_names_the_tiles(target):
     arguments = {"x": numbers(f32, 256, 384), "y": blank(f32, 256, 384)}
     with pytest.raises(ResourceError, match=f"has {TARGETS[target].lds_bytes}") as error:
         program(captured(greedy, arguments), target)
-    assert re.search(r"first +st<f32, 128x256> +131072", str(error.value))
+    assert re.search(r"first +st<f32, 256x128> +131072", str(error.value))
     assert error.value.loc is not None
 
 
@@ -162,3 +162,35 @@ def test_more_tensors_than_a_word_has_bits():
     exec(compile("".join(lines), "many.py", "exec"), scope)
     arguments = {n: numbers(f32, 4, seed=i) for i, n in enumerate(names)}
     agree(captured(scope["many"], arguments), arguments, ["gfx950"])
+
+
+def windows(x, y, o, *, row, col, unit):
+    buffer = ww.shared(st[x.dtype, 64, 72])
+    ww.store(buffer, None, ww.load(x, (0, 0), rt[x.dtype, 64, 72]))
+    ww.store(buffer, (row, col), ww.load(y, (0, 0), rt[x.dtype, 16, 24]), unit=unit)
+    ww.store(o, (0, 0), ww.load(buffer, (row, col), rt[x.dtype, 16, 24], unit=unit))
+    ww.store(o, (1, 0), ww.load(buffer, (48, 40), rt[x.dtype, 16, 24], unit="element"))
+
+
+@pytest.mark.parametrize(
+    ("row", "col", "unit", "instruction"),
+    [(1, 2, "tile", "ds_write_b128"), (3, 16, "element", "ds_write_b128"), (5, 4, "element", "ds_write_b64")],
+)
+def test_windows_are_written_as_wide_as_their_columns_allow(row, col, unit, instruction):
+    arguments = {"x": numbers(bf16, 64, 72), "y": numbers(bf16, 16, 24, seed=2), "o": blank(bf16, 32, 24)}
+    kernel = captured(windows, arguments, row=row, col=col, unit=unit)
+    agree(kernel, arguments)
+    assert instruction in program(kernel, "gfx950").asm
+
+
+def test_windows_at_unknown_columns_are_written_by_elements():
+    arguments = {"x": numbers(bf16, 64, 72), "y": numbers(bf16, 16, 24, seed=2), "o": blank(bf16, 32, 24), "at": 7}
+
+    def kernel(x, y, o, at):
+        buffer = ww.shared(st[x.dtype, 64, 72])
+        ww.store(buffer, None, ww.load(x, (0, 0), rt[x.dtype, 64, 72]))
+        ww.store(buffer, (at, at), ww.load(y, (0, 0), rt[x.dtype, 16, 24]), unit="element")
+        ww.store(o, (0, 0), ww.load(buffer, (at, at), rt[x.dtype, 16, 24], unit="element"))
+        ww.store(o, (1, 0), ww.load(buffer, (40, 40), rt[x.dtype, 16, 24], unit="element"))
+
+    agree(captured(kernel, arguments), arguments)
