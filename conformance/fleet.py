@@ -44,6 +44,7 @@ def run_fleet(
     ray = _ray()
     if not ray.is_initialized():
         ray.init(address=address, log_to_driver=False, include_dashboard=False)
+    check_kinds(ray, plan)
     submit = _submitter(ray, work)
     waiting = ((case, target) for case, targets in missing(plan, journal) for target in targets)
     running: dict[Any, tuple[str, str]] = {}
@@ -68,9 +69,26 @@ def _ray() -> Any:
     return ray
 
 
+def check_kinds(ray: Any, plan: Plan) -> None:
+    """Tasks for a kind that no node has would wait for ever."""
+    there = ray.cluster_resources()
+    absent = [t for t in plan.targets if not needs(t).keys() <= there.keys()]
+    if absent:
+        kinds = ", ".join(kind_of(t) for t in absent)
+        raise UnsupportedError(
+            f"no node of the cluster has {kinds}, for {', '.join(absent)}",
+            hint=f"join one with: ray start --address=... --resources='{{\"{kind_of(absent[0])}\": 1}}'",
+        )
+
+
+def needs(target: str) -> dict[str, float]:
+    """What a task for a target asks of its node: one of its kind, nothing if it runs anywhere."""
+    return {kind_of(target): 1} if ":" in target else {}
+
+
 def _submitter(ray: Any, work: Work) -> Callable[[str, str], Any]:
     remote = ray.remote(max_retries=ATTEMPTS - 1)(work)
-    return lambda case, target: remote.options(resources={kind_of(target): 1}).remote(case, target)
+    return lambda case, target: remote.options(resources=needs(target)).remote(case, target)
 
 
 def _fill(
@@ -100,7 +118,7 @@ def _environments(ray: Any, plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     remote = ray.remote(environment)
     for target in plan.targets:
-        there = ray.get(remote.options(resources={kind_of(target): 1}).remote([target]))
+        there = ray.get(remote.options(resources=needs(target)).remote([target]))
         for key, value in there.items():
             clash = found.get(key, value) != value
             found[f"{key} ({target})" if clash else key] = value

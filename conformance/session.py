@@ -12,7 +12,6 @@ from typing import Any
 from warpwave.conformance.records.environment import environment
 from warpwave.conformance.records.journal import Journal
 from warpwave.conformance.records.record import Record, Result
-from warpwave.conformance.runners.device import device_of
 from warpwave.conformance.runners.outcome import Outcome
 from warpwave.conformance.runners.pool import CASE_SECONDS, Limits, run_parallel
 from warpwave.conformance.suite import make_case, profile
@@ -109,8 +108,3 @@ def record_of(plan: Plan, journal: Journal) -> Record:
 def journal_path(record: Path) -> Path:
     """Where the journal of a record lies while the run goes on."""
     return record.with_name(record.name + ".journal")
-
-
-def uses_device(targets: Sequence[str]) -> bool:
-    """Whether any target runs on a real device."""
-    return any(device_of(t) is not None for t in targets)

@@ -25,7 +25,7 @@ class Journal:
 
     def _resume(self, run: Mapping[str, Any]) -> None:
         lines = self.path.read_text().splitlines()
-        before = json.loads(lines[0])["run"] if lines else None
+        before = json.loads(lines[0]).get("run") if lines else None
         if before != json.loads(json.dumps(run)):
             raise TileValueError(
                 f"{self.path} is of another run: {before}", hint="finish that run, or delete the file to start afresh"

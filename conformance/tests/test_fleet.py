@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from warpwave.conformance.fleet import ATTEMPTS, kind_of, run_fleet, run_one
+from warpwave.conformance.fleet import ATTEMPTS, check_kinds, kind_of, run_fleet, run_one
 from warpwave.conformance.records import Journal
 from warpwave.conformance.session import Plan
+from warpwave.tiles.errors import UnsupportedError
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -22,6 +24,13 @@ TARGETS = ("amd:gfx942:sim", "amd:gfx950:sim")
 )
 def test_the_kind_is_the_last_part_of_the_name(target, kind):
     assert kind_of(target) == kind
+
+
+def test_a_kind_that_no_node_has_is_an_error_at_once():
+    there = SimpleNamespace(cluster_resources=lambda: {"CPU": 4.0, "gfx950": 8.0})
+    check_kinds(there, Plan(("reference", "amd:gfx950:sim")))
+    with pytest.raises(UnsupportedError, match="no node of the cluster has sm90a, for nvidia:sm90a"):
+        check_kinds(there, Plan(("amd:gfx950:sim", "nvidia:sm90a")))
 
 
 @pytest.fixture(scope="module")
