@@ -13,6 +13,7 @@ from warpwave.backends.nvidia.build import Built, build
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime.launcher import Launcher
 from warpwave.backends.nvidia.runtime.plan import best_variant
+from warpwave.backends.nvidia.runtime.relaunch import Relaunch
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
 
@@ -75,6 +76,10 @@ class NvidiaProgram:
         and what was written is copied back), or if the kernel has checks or prints.
         """
         self._launcher.launch(arguments)
+
+    def again(self, arguments: Mapping[str, Array | int | float | bool]) -> Relaunch | None:
+        """See `tiles.runtime.backend.LaunchesAgain`."""
+        return self._launcher.again(arguments)
 
     @cached_property
     def _launcher(self) -> Launcher:

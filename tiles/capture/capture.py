@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,15 +33,35 @@ class Captured:
     def up_to_date(self) -> bool:
         """Whether capturing again would see the same outside values."""
         try:
-            for dependency in self.dependencies:  # every launch asks: what is fixed and found again costs no call
+            for get, namespace, values in self._globals:
+                if not all(map(operator.is_, get(namespace), values)):
+                    return all(d.unchanged() for d in self.dependencies)
+            for dependency in self._others:
                 value, same = dependency.read(), dependency.same
                 if value is dependency.fixed and value is not None:
                     continue
                 if (same is None or not same(value)) and not dependency.unchanged():
                     return False
-        except Exception:  # reading may run a property's code, as in Dependency.unchanged
+        except Exception:  # a variable is gone, or reading ran a property's code, as in Dependency.unchanged
             return False
         return True
+
+    @functools.cached_property
+    def _globals(self) -> list[tuple[Callable[[Any], Any], dict[str, Any], tuple[Any, ...]]]:
+        """The fixed values of each namespace, which one call reads: every launch asks for them."""
+        found: dict[int, list[Dependency]] = {}
+        for dependency in self.dependencies:
+            if dependency.fixed is not None and dependency.namespace is not None:
+                found.setdefault(id(dependency.namespace), []).append(dependency)
+        groups = [[*group, group[0]] for group in found.values()]  # at least two, so that the getter gives a tuple
+        return [
+            (operator.itemgetter(*[d.name for d in group]), group[0].namespace or {}, tuple(d.fixed for d in group))
+            for group in groups
+        ]
+
+    @functools.cached_property
+    def _others(self) -> list[Dependency]:
+        return [d for d in self.dependencies if d.fixed is None or d.namespace is None]
 
 
 def capture(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:

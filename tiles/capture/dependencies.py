@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class Dependency:
     frozen: Any
     fixed: Any = None
     same: Callable[[Any], bool] | None = None
+    namespace: dict[str, Any] | None = None  # where `name` is a variable, if it is one
 
     def unchanged(self) -> bool:
         """Whether reading it now gives what capture saw."""
@@ -74,7 +76,7 @@ class Dependencies:
     def function(self, function: types.FunctionType) -> None:
         """A helper: its code and defaults."""
         parts = _function_parts(function)
-        self._record(function, "()", lambda: _function_parts(function), parts, _same_parts(*parts))
+        self._record(function, "()", functools.partial(_function_parts, function), parts, _same_parts(*parts))
 
     def constant(self, name: str, value: Any) -> None:
         """A compile-time constant of the kernel, which its caller owns."""
@@ -101,7 +103,9 @@ class Dependencies:
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
             fixed = value if _is_fixed(value) else None
-            self._seen[key] = Dependency(name, read, freeze(value), fixed, same or _same_contents(value))
+            self._seen[key] = Dependency(
+                name, read, freeze(value), fixed, same or _same_contents(value), owner if type(owner) is dict else None
+            )
             self._watch(self._seen[key], value)
         return value
 
@@ -114,8 +118,7 @@ def _is_language(module: str) -> bool:
     return module == "warpwave" or module.startswith("warpwave.tiles")
 
 
-def _function_parts(function: types.FunctionType) -> tuple[Any, ...]:
-    return function.__code__, function.__defaults__, function.__kwdefaults__
+_function_parts = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
 
 
 def _is_mutable(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -67,6 +67,25 @@ class Program(Protocol):
 
         They are checked: the compiled types, one device, outputs writable. `reference.launch_grid` gives the
         grid for them and checks the kernel's launch conditions; a grid with a 0 in it launches nothing.
+        """
+        ...
+
+
+Number = int | float | bool
+Start = Callable[[Sequence[int], Sequence[Number]], bool]
+
+
+@runtime_checkable
+class LaunchesAgain(Protocol):
+    """A program that has a shorter way for launches that differ from an earlier one in addresses and numbers only."""
+
+    def again(
+        self, arguments: Mapping[str, Array | Number]
+    ) -> Callable[[Sequence[int], Sequence[Number]], bool] | None:
+        """What launches on the addresses of other arrays like these and on other numbers, each in parameter order.
+
+        It gives False, and has done nothing, for addresses or numbers that it is not made for. None if there is no
+        such way. The arrays are PyTorch tensors' views.
         """
         ...
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from warpwave.tiles import ir
 from warpwave.tiles.capture import Captured, capture
 from warpwave.tiles.capture.dependencies import freeze
 from warpwave.tiles.errors import CaptureError, ResourceError, TileError, TileTypeError, TileValueError
@@ -74,6 +75,13 @@ class Kernel:
     ) -> Compiled:
         """Compile for arguments given as arrays or as `ww.spec`; needs no device."""
         return self._compiled(self._bind(args, kwargs), target, options or {})
+
+    def capture(self, *args: Any, target: str | None = None, **kwargs: Any) -> ir.Kernel:
+        """The IR that `compile` would build for these arguments and this target; nothing is built."""
+        bound = self._bind(args, kwargs)
+        name, backend = self._backend(bound, target)
+        constants, _ = self._constants(bound, backend, name)
+        return capture(self.function, bound.types, constants).kernel
 
     def samples(self, function: Samples) -> Samples:
         """Decorator for a function that yields this kernel's sample inputs, which `warpwave check` uses.

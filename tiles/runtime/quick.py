@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.errors import TileError
 from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.backend import Number, Start
 from warpwave.tiles.runtime.binding import Bound, number
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.derived import Derived
@@ -77,7 +78,11 @@ class Step:
     place: int | str | None
     view: dict[str, Any] | None = None
     dtype: DType | None = None
-    number: int | float | bool = 0
+    number: Number = 0
+
+    def value(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The argument as the caller gave it."""
+        return args[self.place] if type(self.place) is int else kwargs[self.place]  # type: ignore[index]
 
 
 @dataclass(frozen=True)
@@ -86,28 +91,36 @@ class Route:
 
     compiled: Compiled
     steps: tuple[Step, ...]
+    again: Start | None
 
     def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Launch on the call's arguments; False if one does not fit its parameter, which binding explains."""
-        arguments: dict[str, Array | int | float | bool] = {}
-        for step in self.steps:
-            place = step.place
-            if place is None:
-                arguments[step.name] = step.number
-                continue
-            value = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
-            if step.view is not None:
-                arguments[step.name] = value if type(value) is Array else _view(step.view, value)
-                continue
-            try:
-                arguments[step.name] = number(step.dtype, value)  # type: ignore[arg-type]
-            except TileError:
-                return False
-        self.compiled.program.run(arguments)
+        tensors, numbers = [], []
+        try:
+            for step in self.steps:
+                if step.view is not None:
+                    place = step.place
+                    tensors.append(args[place] if type(place) is int else kwargs[place])  # type: ignore[index]
+                elif step.place is None:
+                    numbers.append(step.number)
+                else:
+                    numbers.append(number(step.dtype, step.value(args, kwargs)))  # type: ignore[arg-type]
+        except TileError:
+            return False
+        if self.again is None or not self.again([t.data_ptr() for t in tensors], numbers):
+            self.compiled.program.run(self._arguments(iter(tensors), iter(numbers)))
         return True
+
+    def _arguments(self, tensors: Iterator[Any], numbers: Iterator[Number]) -> dict[str, Array | Number]:
+        arguments: dict[str, Array | Number] = {}
+        for step in self.steps:
+            arguments[step.name] = next(numbers) if step.view is None else _view(step.view, next(tensors))
+        return arguments
 
 
 def _view(fields: dict[str, Any], tensor: Any) -> Array:
+    if type(tensor) is Array:
+        return tensor
     array = object.__new__(Array)  # a frozen dataclass sets its fields one by one, in ten times the time
     array.__dict__.update(fields)
     array.__dict__["address"] = tensor.data_ptr()
@@ -167,4 +180,15 @@ class Routes:
                 steps.append(Step(parameter.name, place, dtype=parameter.dtype, number=argument))
         if len(self._routes) >= REMEMBERED:
             self._routes.clear()
-        self._routes[key] = Route(compiled, tuple(steps))
+        self._routes[key] = Route(compiled, tuple(steps), _again(compiled, bound))
+
+
+def _again(compiled: Compiled, bound: Bound) -> Start | None:
+    """The program's shorter way, see backend.LaunchesAgain, if all arrays are PyTorch's."""
+    again: Any = getattr(compiled.program, "again", None)
+    arguments = {n: a for n, a in bound.arguments.items() if a is not None}
+    owners = [a.owner[1] if type(a.owner) is tuple else None for a in bound.arrays.values()]
+    if again is None or not all(_DESCRIBE.get(type(owner)) is _describe_tensor for owner in owners):
+        return None
+    found: Start | None = again(arguments)
+    return found

@@ -257,3 +257,58 @@ def test_routes_are_forgotten_rather_than_grow(backend, tensors, monkeypatch):
     for rows in range(1, 20):
         scale(tensors((rows, 16)), tensors((rows, 16)), 1.0)
     assert len(scale._routes._routes) <= 4
+
+
+class Shortcut:
+    """A program's shorter way, which takes some addresses and numbers."""
+
+    def __init__(self, takes):
+        self.takes, self.calls = takes, []
+
+    def __call__(self, addresses, numbers):
+        self.calls.append((list(addresses), list(numbers)))
+        return self.takes
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_programs_shorter_way_is_taken(backend, tensors, monkeypatch, takes):
+    shortcut = Shortcut(takes)
+    compile_ = type(backend).compile
+
+    def compile_with_shortcut(self, *args):
+        program = compile_(self, *args)
+        program.again = lambda arguments: shortcut
+        return program
+
+    monkeypatch.setattr(type(backend), "compile", compile_with_shortcut)
+    scale = make()
+    scale(tensors(), tensors(), 1.0)
+    x, y = tensors(), tensors()
+    scale(x, factor=2.5, y=y)
+    assert not shortcut.calls  # other names of arguments are another route
+    scale(x, factor=3.5, y=y)
+    assert shortcut.calls == [([x.data_ptr(), y.data_ptr()], [3.5, 0])]
+    assert len(backend.runs) == (2 if takes else 3)
+    if not takes:
+        _, arguments = backend.runs[-1]
+        same_view(arguments["y"], y)
+        assert arguments["factor"] == 3.5
+
+
+def test_arrays_of_other_libraries_have_no_shorter_way(backend, tensors, monkeypatch):
+    compile_ = type(backend).compile
+    asked = []
+
+    def compile_with_shortcut(self, *args):
+        program = compile_(self, *args)
+        program.again = asked.append
+        return program
+
+    monkeypatch.setattr(type(backend), "compile", compile_with_shortcut)
+    host = borrow(np.zeros((16, 16), np.float32))
+    view = Array(host.dtype, host.shape, host.strides, "dlpack99:0", host.address, host)
+    scale = make()
+    for _ in range(2):
+        scale(view, view, 1.0)
+    assert not asked
+    assert backend.runs[-1][1]["x"] is view

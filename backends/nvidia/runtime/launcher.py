@@ -11,10 +11,12 @@ from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.runtime.feedback import Feedback
 from warpwave.backends.nvidia.runtime.functions import Functions, cluster_config
+from warpwave.backends.nvidia.runtime.masks import UNIT
 from warpwave.backends.nvidia.runtime.memory import on_device
 from warpwave.backends.nvidia.runtime.packing import Argument, Buffer, layout_of, scalar_writers
 from warpwave.backends.nvidia.runtime.plan import Plan, Planner, launch_scalars
-from warpwave.backends.nvidia.runtime.streams import stream_for
+from warpwave.backends.nvidia.runtime.relaunch import Relaunch
+from warpwave.backends.nvidia.runtime.streams import stream_for, stream_source
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
@@ -47,11 +49,7 @@ class Launcher:
         """
         values: Sequence[Any] = list(arguments.values())
         arrays: list[Array] = [values[i] for i in self._tensors]
-        key = (
-            *[(a.shape, a.strides, a.address & 15, a.device) for a in arrays],
-            *[values[i] for i in self._launch_scalars],
-        )
-        plan = self._plans.get(key) or self._plan(key, arguments)
+        plan = self._plan_for(arguments, values, arrays)
         if plan.blocks == 0:
             return
         try:
@@ -62,6 +60,27 @@ class Launcher:
                     self._launch_on(plan, values, arrays)
         except driver.CudaError as error:
             raise self._explained(error, plan.device) from None
+
+    def again(self, arguments: Mapping[str, Argument]) -> Relaunch | None:
+        """What launches the same again for other addresses and numbers; None if more than these would matter."""
+        values: Sequence[Any] = list(arguments.values())
+        arrays: list[Array] = [values[i] for i in self._tensors]
+        plan = self._plan_for(arguments, values, arrays)
+        stream = stream_source(arrays, plan.device.ordinal)
+        aligned = all(a.address % UNIT == 0 for a in arrays)
+        if stream is None or not aligned or not self._feedback.is_silent or plan.from_host or plan.blocks == 0:
+            return None
+        numbers = [i for i, _ in self._scalars]
+        needed = [(numbers.index(i), values[i]) for i in self._launch_scalars]
+        writers = [write for _, write in self._scalars]
+        return Relaunch(plan, self.lowered, self._layout, self._words, writers, needed, stream, self._explained)
+
+    def _plan_for(self, arguments: Mapping[str, Argument], values: Sequence[Any], arrays: Sequence[Array]) -> Plan:
+        key = (
+            *[(a.shape, a.strides, a.address & 15, a.device) for a in arrays],
+            *[values[i] for i in self._launch_scalars],
+        )
+        return self._plans.get(key) or self._plan(key, arguments)
 
     def _plan(self, key: tuple[Any, ...], arguments: Mapping[str, Argument]) -> Plan:
         device = devices.choose(arguments, self.target, self.kernel.name)

@@ -14,6 +14,7 @@ from warpwave.tiles.runtime.arrays import Array
 
 LEGACY_DEFAULT = 0
 _DLPACK_LEGACY = 1  # DLPack's name for the legacy default stream; 0 is not allowed there
+_RAW_STREAM = "_cuda_getCurrentRawStream"  # takes a tenth of the public call's time; Triton uses it too
 _chosen = threading.local()
 
 
@@ -50,6 +51,22 @@ def stream_for(arrays: Sequence[Array], ordinal: int) -> int:
     return chosen
 
 
+def stream_source(arrays: Sequence[Array], ordinal: int) -> Callable[[], int] | None:
+    """What `stream_for` would give for PyTorch's tensors, now and later; None for arrays of others."""
+    owners = [a.owner[1] if type(a.owner) is tuple else a.owner for a in arrays]
+    asked, others = _libraries(*map(type, owners))
+    if asked != ("torch",) or others:
+        return None
+    quick = getattr(sys.modules["torch"]._C, _RAW_STREAM, None)
+    current = functools.partial(quick, ordinal) if quick else functools.partial(_torch, sys.modules["torch"], ordinal)
+
+    def source() -> int:
+        chosen: int | None = getattr(_chosen, "handle", None)
+        return current() if chosen is None else chosen
+
+    return source
+
+
 @functools.lru_cache(maxsize=256)
 def _libraries(*kinds: Any) -> tuple[tuple[str, ...], bool]:
     """The libraries of these types whose current stream can be asked for, and whether there are others."""
@@ -69,7 +86,7 @@ def _make_ready(owners: Iterable[Any], stream: int) -> None:
 
 
 def _torch(torch: Any, ordinal: int) -> int:
-    quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # a tenth of the public call's time, as Triton does
+    quick = getattr(torch._C, _RAW_STREAM, None)
     return int(quick(ordinal) if quick else torch.cuda.current_stream(ordinal).cuda_stream)
 
 

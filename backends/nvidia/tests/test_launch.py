@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from cuda.bindings import driver as cuda
 
+import warpwave as ww
+from warpwave import f32, gl, i32, st
 from warpwave.backends.nvidia.arch import SM80, SM90A
 from warpwave.backends.nvidia.backend import BACKEND, _targets
 from warpwave.backends.nvidia.program import NvidiaProgram
@@ -523,3 +525,113 @@ def test_a_bad_source_is_an_internal_error(fake, monkeypatch, tmp_path):
     kernel, lowered = lowered_scale()
     with pytest.raises(InternalError, match="does not compile"):
         program_of(kernel, lowered, built_source="nonsense", source="nonsense").run(arguments())
+
+
+# -- launching again ----------------------------------------------------------------------------------
+
+
+def aligned(shape=(100, 64)):
+    """Zeros whose address is a multiple of 16."""
+    memory = np.zeros(shape[0] * shape[1] + 4, np.float32)
+    start = -(memory.ctypes.data // 4) % 4
+    return memory[start : start + shape[0] * shape[1]].reshape(shape)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"cluster": 2}, {"persistent": True}, {"shared_bytes": 100 << 10}, {"maps": (tile_map("x", (0, 1)),)}],
+    ids=lambda changes: next(iter(changes), "plain"),
+)
+def test_launching_again_passes_what_a_launch_would(fake, torch, changes):
+    if "maps" in changes:
+        fake.sizes = [*SCALE_SIZES[:3], 128, 16, 8]
+    program = scale_program(**changes)
+    first, second = (arguments(aligned(), aligned(), factor, owner=("capsule", torch)) for factor in (2.0, 3.0))
+    again = program.again(first)
+    assert again([second["x"].address, second["y"].address], [3.0])
+    program.run(second)
+    quick, full = fake.launches
+    assert quick == full
+    assert quick.stream == 0x700
+
+
+def test_launching_again_is_refused_where_more_matters(fake, torch, cupy):
+    program = scale_program()
+    x, owner = aligned(), ("capsule", torch)
+    again = program.again(arguments(x, aligned(), owner=owner))
+    assert not again([x.ctypes.data + 4, x.ctypes.data], [1.0])
+    assert not fake.launches
+    assert program.again(arguments(aligned((100, 65))[:, 1:], aligned(), owner=owner)) is None
+    assert program.again(arguments(x, aligned(), owner=cupy)) is None
+    assert program.again(arguments(np.zeros((0, 64), np.float32), np.zeros((0, 64), np.float32), owner=owner)) is None
+    assert program.again({"x": borrow(x), "y": borrow(aligned()), "factor": 1.0}) is None
+    given = arguments(x, aligned(), owner=owner)
+    assert checked_program().again(checked_arguments(x=given["x"], y=given["y"])) is None
+
+
+@ww.kernel
+def repeated(x: gl[f32], y: gl[f32], factor: f32, count: i32, *, B=32):
+    n = ww.grid(count)
+    ww.store(y, (n, 0), ww.load(x, (n, 0), st[f32, B, B]) * factor)
+
+
+def test_numbers_that_the_grid_depends_on_must_be_the_same(fake, torch):
+    fake.sizes = [TENSOR2, TENSOR2, 4, 4, 16, 8]
+    x = aligned()
+    program = unbuilt(ir_of(repeated, x, x, 1.0, 3))
+    given = {**arguments(x, x, owner=("capsule", torch)), "count": 3}
+    again = program.again(given)
+    assert again([x.ctypes.data] * 2, [7.0, 3])
+    assert not again([x.ctypes.data] * 2, [7.0, 4])
+    assert [launch.grid for launch in fake.launches] == [(3, 1, 1)]
+
+
+def test_launching_again_on_another_device_stream_and_thread(fake, torch):
+    fake.gpus.append(Gpu())
+    x = aligned()
+    again = scale_program().again(arguments(x, x, device="dlpack2:1", owner=("capsule", torch)))
+    fake.do_cuCtxSetCurrent(0xC0)
+    again([x.ctypes.data] * 2, [1.0])
+    with use_stream(0x55):
+        again([x.ctypes.data] * 2, [2.0])
+    worker = threading.Thread(target=again, args=([x.ctypes.data] * 2, [3.0]))
+    worker.start()
+    worker.join()
+    assert fake.do_cuCtxGetCurrent() == 0xC0
+    assert [launch.context for launch in fake.launches] == [0xC1] * 3
+    assert [launch.stream for launch in fake.launches] == [0x701, 0x55, 0x701]
+    assert [struct.unpack("f", launch.parameters[2])[0] for launch in fake.launches] == [1.0, 2.0, 3.0]
+
+
+def test_threads_that_launch_again_do_not_mix_parameters(fake, torch):
+    x = aligned()
+    again = scale_program().again(arguments(x, x, owner=("capsule", torch)))
+    ready = threading.Barrier(8)
+
+    def work(number):
+        ready.wait()
+        for i in range(100):
+            assert again([16 * number, 16 * i], [float(1000 * number + i)])
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = {tuple(struct.unpack("Q", p[:8])[0] // 16 for p in launch.parameters[:2]) for launch in fake.launches}
+    assert seen == {(n, i) for n in range(1, 9) for i in range(100)}
+    for launch in fake.launches:
+        number, i = (struct.unpack("Q", p[:8])[0] // 16 for p in launch.parameters[:2])
+        assert struct.unpack("f", launch.parameters[2]) == (1000 * number + i,)
+
+
+def test_a_launch_again_that_fails_names_the_kernel(fake, torch, monkeypatch):
+    x = aligned()
+    again = scale_program().again(arguments(x, x, owner=("capsule", torch)))
+    fake.failing["cuLaunchKernel"] = cuda.CUresult.CUDA_ERROR_LAUNCH_FAILED
+    monkeypatch.setattr(FakeCuda, "do_cuGetErrorName", lambda self, code: code.name.encode(), raising=False)
+    monkeypatch.setattr(
+        FakeCuda, "do_cuGetErrorString", lambda self, code: b"unspecified launch failure", raising=False
+    )
+    with pytest.raises(LaunchError, match=r"kernel scale for nvidia:sm90a on device 0 .*CUDA_ERROR_LAUNCH_FAILED"):
+        again([x.ctypes.data] * 2, [1.0])

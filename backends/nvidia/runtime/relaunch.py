@@ -1,0 +1,106 @@
+"""Launching again what differs in addresses and numbers only: everything else is in place, for each thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime import devices, driver
+from warpwave.backends.nvidia.runtime.functions import cluster_config
+from warpwave.backends.nvidia.runtime.masks import UNIT
+from warpwave.backends.nvidia.runtime.packing import Buffer, Layout
+from warpwave.backends.nvidia.runtime.plan import Plan
+from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
+
+Number = int | float | bool
+
+
+@dataclass(frozen=True)
+class Ready:
+    """One thread's buffer that holds a plan's parameters, and the driver call that starts it, but for the stream."""
+
+    buffer: Buffer
+    start: Callable[[int], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Relaunch:
+    """A plan for arrays whose addresses are multiples of 16.
+
+    `words` is where addresses go, `writers` write the scalars, `needed` are the places and values of those that the
+    grid depends on. `stream` gives the current stream of the arrays' library.
+    """
+
+    plan: Plan
+    lowered: Lowered
+    layout: Layout
+    words: Sequence[int]
+    writers: Sequence[Callable[[memoryview, Number], None]]
+    needed: Sequence[tuple[int, Number]]
+    stream: Callable[[], int]
+    explained: Callable[[driver.CudaError, devices.Device], driver.CudaError]
+    _local: threading.local = field(default_factory=threading.local)
+
+    def __call__(self, addresses: Sequence[int], numbers: Sequence[Number]) -> bool:
+        """Start; False, and nothing is done, if these addresses or numbers ask for another plan."""
+        together = 0
+        for address in addresses:
+            together |= address
+        if together % UNIT:
+            return False
+        for place, value in self.needed:
+            if numbers[place] != value:
+                return False
+        if not devices.is_current(self.plan.device):
+            with devices.current(self.plan.device):
+                return self(addresses, numbers)
+        ready: Ready = getattr(self._local, "ready", None) or self._prepare()
+        self._fill(ready.buffer, addresses, numbers)
+        (code,) = ready.start(self.stream())
+        if code:
+            raise self.explained(driver.failure(code, "cuLaunchKernel"), self.plan.device)
+        return True
+
+    def _fill(self, buffer: Buffer, addresses: Sequence[int], numbers: Sequence[Number]) -> None:
+        words, memory = buffer.words, buffer.bytes
+        for word, address in zip(self.words, addresses):  # noqa: B905 (strict costs as much as the loop)
+            words[word] = address
+        for write, number in zip(self.writers, numbers):  # noqa: B905
+            write(memory, number)
+        try:
+            for slot in self.plan.maps:
+                memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
+        except driver.CudaError as error:
+            raise self.explained(error, self.plan.device) from None
+
+    def _prepare(self) -> Ready:
+        """This thread's buffer, filled with what does not change; there is no status word and there are no prints."""
+        buffer = Buffer(self.layout)
+        buffer.bytes[: self.layout.nbytes] = self.plan.memory
+        ready = self._local.ready = Ready(buffer, self._starter(buffer))
+        return ready
+
+    def _starter(self, buffer: Buffer) -> Callable[[int], tuple[Any, ...]]:
+        cuda, lowered, plan = driver.module(), self.lowered, self.plan
+        assert plan.function is not None
+        handle, pointers = plan.function.handle, buffer.pointers
+        if lowered.cluster > 1:
+            config, launch_ex = cluster_config(lowered), cuda.cuLaunchKernelEx
+            config.gridDimX = plan.blocks
+
+            def start_clusters(stream: int) -> tuple[Any, ...]:
+                config.hStream = stream
+                result: tuple[Any, ...] = launch_ex(config, handle, pointers, 0)
+                return result
+
+            return start_clusters
+        launch, blocks, threads, shared = cuda.cuLaunchKernel, plan.blocks, lowered.threads, lowered.shared_bytes
+
+        def start(stream: int) -> tuple[Any, ...]:
+            result: tuple[Any, ...] = launch(handle, blocks, 1, 1, threads, 1, 1, shared, stream, pointers, 0)
+            return result
+
+        return start
