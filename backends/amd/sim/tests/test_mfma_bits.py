@@ -16,6 +16,7 @@ from .test_model_mfma import FORMAT_PAIRS, LEGAL, SCALE_A, A, B, C, Inputs, inst
 KINDS = ("normal", "wide", "cancel", "tiny", "special", "raw")
 ENOUGH = 120_000  # outputs of one instruction in the long run
 DENSE = [(n, t) for n, t in LEGAL if "smfmac" not in n and "_f64_" not in n]
+SPARSE = [(n, t) for n, t in LEGAL if "smfmac_f32" in n]
 F8F6F4 = ("v_mfma_f32_32x32x64_f8f6f4", "v_mfma_f32_16x16x128_f8f6f4")
 SMALL = ("fp8", "bf8")
 
@@ -75,6 +76,40 @@ class Bits(Inputs):
         return values.swapaxes(1, 2).astype(np.uint32)
 
 
+class SparseBits(Bits):
+    """A stores half of each row; the elements of B that it meets are gathered for each row.
+
+    That the *stored* products, in ascending k, are what is added in groups is an assumption (arith/mfma.hpp).
+    """
+
+    def places(self) -> np.ndarray:
+        """The k of the B elements [lane, item]: a lane holds runs of 16 bytes, one of each group of lanes in turn."""
+        shape = self.shape
+        run = min(128 // mfma.WIDTH[shape.b], shape.b_items)
+        group, item = np.arange(64)[:, None] // shape.n, np.arange(shape.b_items)[None]
+        return run * group + item % run + run * (64 // shape.n) * (item // run)
+
+    def wanted(self, **scales: np.ndarray) -> np.ndarray:
+        shape, places, lane = self.shape, self.places(), np.arange(64)
+        item = np.arange(shape.a_items)
+        met = 4 * (item // 2) + (self.index[:, :, None] >> (2 * item).astype(np.uint32) & 3).astype(int)
+        dense = np.zeros((self.groups, shape.m, shape.k), np.int64)
+        stored = np.zeros(dense.shape, bool)
+        for first, values in ((dense, self.code_a), (stored, True)):
+            first[np.arange(self.groups)[:, None, None], lane[None, :, None] % shape.m, places[lane[:, None], met]] = (
+                values
+            )
+        k = np.nonzero(stored)[2].reshape(self.groups, shape.m, -1)
+        a = np.take_along_axis(dense, k, 2).reshape(self.groups * shape.m, 1, -1)
+        b = np.zeros((self.groups, shape.n, shape.k), np.int64)
+        b[:, lane[:, None] % shape.n, places] = self.code_b
+        met_b = np.stack([b[g][:, k[g]] for g in range(self.groups)]).transpose(0, 2, 3, 1)
+        c = mfma.collect(shape, self.code_c).reshape(-1, 1, shape.n).astype(np.uint32)
+        types = self.format(shape.a), self.format(shape.b)
+        d = mma_model.multiply_accumulate(*types, a, met_b.reshape(len(a), -1, shape.n), c)
+        return mfma.scatter(shape, d.reshape(self.groups, 1, shape.m, shape.n)).swapaxes(1, 2).astype(np.uint32)
+
+
 def fused_chain(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """One fused multiply-add per k, in ascending order."""
     total = c.view(np.float32)
@@ -100,7 +135,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _check(name: str, target: str, kind: str, groups: int, seed: int) -> None:
-    bits = Bits(mfma.shape(name), target, kind, groups, seed)
+    bits = (SparseBits if "smfmac" in name else Bits)(mfma.shape(name), target, kind, groups, seed)
     got, want = bits.run(instruction(bits.shape)), bits.wanted()
     same = got == want if bits.shape.result == "i32" else _same(got, want)
     assert same.all(), f"{kind}: {np.count_nonzero(~same)} of {same.size} results differ"
@@ -121,14 +156,14 @@ def _scaled(name: str, formats: tuple[str, str], kind: str, groups: int, seed: i
     assert _same(got, bits.wanted(a_scale=a.swapaxes(1, 2), b_scale=b)).all(), f"{kind}, scaled"
 
 
-@pytest.mark.parametrize(("name", "target"), DENSE, ids=["-".join(d) for d in DENSE])
+@pytest.mark.parametrize(("name", "target"), DENSE + SPARSE, ids=["-".join(d) for d in DENSE + SPARSE])
 def test_instruction(name, target):
     for seed, kind in enumerate(KINDS):
         _check(name, target, kind, 1, seed)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "target"), DENSE, ids=["-".join(d) for d in DENSE])
+@pytest.mark.parametrize(("name", "target"), DENSE + SPARSE, ids=["-".join(d) for d in DENSE + SPARSE])
 def test_instruction_at_length(name, target):
     shape = mfma.shape(name)
     groups = -(-ENOUGH // (shape.m * shape.n * shape.blocks * len(KINDS)))

@@ -80,6 +80,13 @@ def _overflow(value: np.ndarray, rounded: np.ndarray, fmt: Format, mode: int) ->
     return np.where(over, np.copysign(limit, value), rounded)
 
 
+def flushed_bits(pattern: np.ndarray, fmt: Format) -> np.ndarray:
+    """Denormal patterns become zeros of their sign; others keep every bit."""
+    sign = pattern.dtype.type(1 << (fmt.width - 1))
+    tiny = (pattern & ~sign) < pattern.dtype.type(1 << (fmt.precision - 1))
+    return np.where(tiny, pattern & sign, pattern)
+
+
 def flush(value: np.ndarray, fmt: Format) -> np.ndarray:
     """Denormals become zeros of their sign."""
     tiny = np.abs(value) < math.ldexp(1.0, fmt.emin)

@@ -223,7 +223,13 @@ def wrap_or_saturate(exact: Array, kind: str, clamp: bool) -> Array:
 
 
 def _modified_bits(machine: Machine, line: Line, pattern: Array, kind: str) -> Array:
-    """clamp and omod of an instruction that otherwise passes bits on."""
+    """Denormal control, clamp and omod of an instruction that otherwise passes bits on (min, max, med3).
+
+    MODE.FP_DENORM applies to these from GFX9 on: LLVM canonicalises, which flushes, by v_max (GCNSubtarget,
+    supportsMinMaxDenormModes).
+    """
+    if not machine.denorm(f"f{kind[-2:]}") & 2:
+        pattern = bits.flushed_bits(pattern, bits.FORMATS[f"f{kind[-2:]}"])
     if not ("clamp" in line.modifiers or line.omod):
         return pattern
     name = f"f{kind[-2:]}"

@@ -141,7 +141,8 @@ def convert(machine, raw: np.ndarray, kind: str, negate: bool, absolute: bool):
         pattern = _float_bits(raw, int(kind[-2:]), negate, absolute)
         if not machine.mode >> 9 & 1:  # without IEEE mode a signalling NaN is like any other
             pattern = _quieted(pattern, bits.FORMATS[f"f{kind[1:]}"])
-        return pattern if machine.denorm(f"f{kind[1:]}") & 1 else _flushed_bits(pattern, bits.FORMATS[f"f{kind[1:]}"])
+        fmt = bits.FORMATS[f"f{kind[1:]}"]
+        return pattern if machine.denorm(f"f{kind[1:]}") & 1 else bits.flushed_bits(pattern, fmt)
     plain = kind.lstrip("shk")
     if plain in ("u16", "i16", "b16"):
         return (raw & 0xFFFF).astype(np.uint16).view(np.int16 if plain == "i16" else np.uint16)
@@ -160,13 +161,6 @@ def _float_bits(raw: np.ndarray, width: int, negate: bool, absolute: bool) -> np
 def _quieted(pattern: np.ndarray, fmt: bits.Format) -> np.ndarray:
     quiet = pattern.dtype.type(1 << (fmt.precision - 2))
     return np.where(np.isnan(bits.decode(pattern, fmt)), pattern | quiet, pattern)
-
-
-def _flushed_bits(pattern: np.ndarray, fmt: bits.Format) -> np.ndarray:
-    """Denormal patterns become zeros of their sign; others keep every bit."""
-    sign = pattern.dtype.type(1 << (fmt.width - 1))
-    tiny = (pattern & ~sign) < pattern.dtype.type(1 << (fmt.precision - 1))
-    return np.where(tiny, pattern & sign, pattern)
 
 
 def _float_value(machine, raw, kind, negate, absolute):

@@ -75,7 +75,9 @@ def packed_bits(count: int, fn) -> Spec:
             parts = [
                 _negated(line, i, high, _halves(machine, line, i, 16, high), 16).astype(np.uint16) for i in range(count)
             ]
+            parts = parts if machine.denorm("f16") & 1 else [bits.flushed_bits(p, F16) for p in parts]
             word = fn(*parts)
+            word = word if machine.denorm("f16") & 2 else bits.flushed_bits(word, F16)
             if "clamp" in line.modifiers:
                 value = bits.decode(word, F16)
                 word = bits.encode(np.clip(np.where(np.isnan(value), 0, value), 0, 1) + 0.0, F16)
