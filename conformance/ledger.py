@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from warpwave.conformance.contract import base_name
 from warpwave.conformance.probes import AMD, PROBES, SIDES, Bits, InstructionProbe
@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data" / "ledger.json"
 
 @dataclass(frozen=True)
 class Entry:
-    """One known difference. `name` is its probe's.
+    """One known difference. `name` is its probe's; `measured` are the sides whose bits a device gave.
 
     `contract` says how the numerics contract takes it: `within` its bound, `unknown` (an overflow), `undefined`
     by the language, or `kept out`: the instructions differ, and lowerings hide it.
@@ -34,13 +34,16 @@ class Entry:
     why: str
     source: str
     predictions: Mapping[str, Bits]
+    measured: tuple[str, ...] = ()
 
     def basis(self, side: str) -> str:
         """Where the bits of a side come from."""
+        if side == "reference":
+            return side
+        if side in self.measured:
+            return "measured"
         if side in AMD:
             return "simulated"
-        if side == "reference":
-            return "reference"
         probe = PROBES[self.name]
         return "stated" if isinstance(probe, InstructionProbe) or not probe.modelled else "modelled"
 
@@ -80,13 +83,11 @@ def load(text: str) -> tuple[Entry, ...]:
     return tuple(_entry(name, fields) for name, fields in json.loads(text).items())
 
 
-def _entry(name: str, fields: dict[str, object]) -> Entry:
+def _entry(name: str, fields: dict[str, Any]) -> Entry:
     sides = fields.pop("predictions")
-    assert isinstance(sides, dict)
     predictions = {side: tuple(int(x, 16) for x in bits) for side, bits in sides.items()}
-    dtypes = fields.pop("dtypes")
-    assert isinstance(dtypes, list)
-    return Entry(name, dtypes=tuple(dtypes), predictions=predictions, **fields)  # type: ignore[arg-type]
+    dtypes, measured = tuple(fields.pop("dtypes")), tuple(fields.pop("measured", ()))
+    return Entry(name, dtypes=dtypes, measured=measured, predictions=predictions, **fields)
 
 
 ENTRIES = load(DATA.read_text())
@@ -104,7 +105,7 @@ def check(entries: Iterable[Entry] = ENTRIES, sides: Iterable[str] = SIDES) -> l
 
 def _compare(name: str, results: Mapping[str, Bits], entry: Entry | None) -> Outcome:
     if entry is None:
-        first = next(iter(results.values()), ())
+        first = _agreed(name) or next(iter(results.values()), ())
         odd = next((side for side, bits in results.items() if bits != first), None)
         return Outcome(name, "as predicted") if odd is None else Outcome(name, "unlisted", odd, first, results[odd])
     if len(set(entry.predictions.values())) < 2:
@@ -113,6 +114,11 @@ def _compare(name: str, results: Mapping[str, Bits], entry: Entry | None) -> Out
         if bits != entry.predictions.get(side):
             return Outcome(name, "changed", side, entry.predictions.get(side, ()), bits)
     return Outcome(name, "as predicted")
+
+
+def _agreed(name: str) -> Bits:
+    probe = PROBES[name]
+    return probe.agreed if isinstance(probe, InstructionProbe) else ()
 
 
 def confirm(name: str, target: str, bits: Bits) -> Outcome:
@@ -124,7 +130,7 @@ def confirm(name: str, target: str, bits: Bits) -> Outcome:
     entry = next((e for e in ENTRIES if e.name == name), None)
     if entry is not None and entry.contract == "undefined":
         return Outcome(name, "as predicted")
-    predicted = entry.predictions.get(side) if entry else PROBES[name].evaluate("reference")
+    predicted = entry.predictions.get(side) if entry else _agreed(name) or PROBES[name].evaluate("reference")
     if predicted is None:
         return Outcome(name, "unlisted", side, (), bits)
     if bits == predicted:

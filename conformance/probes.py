@@ -28,12 +28,16 @@ SIDES = ("reference", *AMD, *NVIDIA)
 
 @dataclass(frozen=True)
 class InstructionProbe:
-    """One instruction on given register bits. `texts`: by target; those of NVIDIA are PTX, which a device must run."""
+    """One instruction on given register bits. `texts`: by target; those of NVIDIA are PTX, which a device must run.
+
+    `agreed` are the bits that every side must give, if the ledger has no entry that says otherwise.
+    """
 
     name: str
     op: str
     operands: tuple[tuple[int, ...], ...]
     texts: Mapping[str, str]
+    agreed: Bits = ()
 
     def evaluate(self, side: str) -> Bits | None:
         """The result bits; None where this machine cannot know them."""
@@ -209,7 +213,7 @@ INSTRUCTIONS: tuple[Probe, ...] = (
     InstructionProbe("max-signalling-nan", "max", ((0x7FA00000, 0x3F800000), (0x3F800000, 0x7FA00000)), {
         **_both("v_max_f32_e32 v8, v2, v3"), **_each("max.f32 {d}, {a}, {b};")}),
     InstructionProbe("max-quiet-nan", "max", ((0x7FC00001, 0x3F800000), (0x3F800000, 0x7FC00001)), {
-        **_both("v_max_f32_e32 v8, v2, v3"), **_each("max.f32 {d}, {a}, {b};")}),
+        **_both("v_max_f32_e32 v8, v2, v3"), **_each("max.f32 {d}, {a}, {b};")}, _f32(1.0, 1.0)),
     InstructionProbe("maximum-nan-bits", "max", ((0x7FC00001, 0x3F800000), (0x3F800000, 0x7FA00000)), {
         "amd:gfx950": "v_maximum3_f32 v8, v2, v3, v3", **_each("max.NaN.f32 {d}, {a}, {b};")}),
     InstructionProbe("add-nan-bits", "add", ((0x7F800000, 0xFF800000), (0x7FA00001, 0), (0xFFC12345, 0)), {
@@ -219,9 +223,9 @@ INSTRUCTIONS: tuple[Probe, ...] = (
     InstructionProbe("cvt-f32-to-f16-nan", "cast", (_f32(NAN), _f32(65520.0)), {
         **_both("v_cvt_f16_f32_e32 v8, v2"), **_each("cvt.rn.f16.f32 {d}, {a};")}),
     InstructionProbe("cvt-f32-to-i32", "cast", tuple(_f32(x) for x in (3e9, -3e9, NAN, 2.5)), {
-        **_both("v_cvt_i32_f32_e32 v8, v2"), **_each("cvt.rzi.s32.f32 {d}, {a};")}),
+        **_both("v_cvt_i32_f32_e32 v8, v2"), **_each("cvt.rzi.s32.f32 {d}, {a};")}, (0x7FFFFFFF, 0x80000000, 0, 2)),
     InstructionProbe("round-half-even", "round", tuple(_f32(x) for x in (0.5, 1.5, 2.5, -0.5, -2.5)), {
-        **_both("v_rndne_f32_e32 v8, v2"), **_each("cvt.rni.f32.f32 {d}, {a};")}),
+        **_both("v_rndne_f32_e32 v8, v2"), **_each("cvt.rni.f32.f32 {d}, {a};")}, _f32(0.0, 2.0, 2.0, -0.0, -2.0)),
 )  # fmt: skip
 
 PROBES: dict[str, Probe] = {probe.name: probe for probe in (*KERNELS, *INSTRUCTIONS)}

@@ -165,7 +165,7 @@ FUNCTIONS = (
 )  # fmt: skip
 
 LANES = (
-    _code("lane-map-2", "reductions meet the wrong lane at distance 2", "ops:rows", (r"dpp<0x4e>", "dpp<0x1b>")),
+    _code("lane-map-2", "reductions meet the wrong lane at distance 2", "ops:rows", (r"dpp<0x4e>", "dpp<0xb1>")),
     _code("lane-map-8", "reductions meet the wrong lane at distance 8", "ops:rows", (r"dpp<0x128>", "dpp<0x124>")),
     _code("lane-map-32", "reductions across halves of a wave meet the wrong lane", "ops:columns ops:rows",
           (r"lane_id\(\) \^ Mask", "lane_id() ^ (Mask >> 1)")),

@@ -44,10 +44,25 @@ def test_both_vendors_are_in_the_ledger():
     assert len(both) >= 20
 
 
-def test_what_a_device_must_still_confirm_is_said():
-    stated = {e.name for e in ENTRIES for side in e.predictions if e.basis(side) == "stated"}
-    assert all(isinstance(p, InstructionProbe) or not p.modelled for p in map(PROBES.get, stated))
-    assert {"rcp-subnormal-result", "add-nan-bits"} <= stated
+def test_what_a_device_gave_and_what_it_must_still_confirm_is_said():
+    for entry in ENTRIES:
+        for side in entry.predictions:
+            probe, basis = PROBES[entry.name], entry.basis(side)
+            if basis == "stated":
+                assert isinstance(probe, InstructionProbe) or not probe.modelled
+            assert (basis == "measured") == (side in entry.measured)
+    measured = {e.name for e in ENTRIES if "nvidia:sm90a" in e.measured}
+    assert {"rcp-subnormal-result", "add-nan-bits"} <= measured
+    assert len(measured) >= 12
+
+
+def test_instructions_without_an_entry_say_what_all_give():
+    listed = {e.name for e in ENTRIES}
+    alike = [p for p in PROBES.values() if isinstance(p, InstructionProbe) and p.name not in listed]
+    assert len(alike) >= 3
+    assert all(len(p.agreed) == len(p.operands) for p in alike)
+    assert all(confirm(p.name, "nvidia:sm90a", p.agreed).holds for p in alike)
+    assert not any(confirm(p.name, "nvidia:sm90a", (*p.agreed[:-1], 5)).holds for p in alike)
 
 
 def some(monkeypatch, name):
