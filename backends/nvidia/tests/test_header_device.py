@@ -98,6 +98,8 @@ def test_maps_and_reductions() -> None:
     count = len(SOURCES["registers"].cases("maps"))
     got = launch("registers", "maps", (count, 64, 32), A, B, threads=128)
     check("registers", "maps", got, maps(), rtol=1e-5, atol=1e-6)
+    product = got[SOURCES["registers"].cases("maps").index("row_prod")]  # small: no absolute tolerance
+    np.testing.assert_allclose(product, maps()["row_prod"], rtol=1e-5)
 
 
 def test_maps_of_16_bit_tiles_round_once() -> None:
