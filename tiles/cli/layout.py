@@ -9,27 +9,27 @@ from typing import Any
 
 from warpwave.tiles.drawing import TileLayout, draw
 from warpwave.tiles.errors import TileValueError, UnsupportedError
+from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime import registry
-from warpwave.tiles.runtime.compiled import Compiled
 
 
-def show_layout(compiled: Compiled, wanted: str, output: str | None, options: Mapping[str, Any]) -> str:
+def show_layout(kernel: Kernel, target: str, wanted: str, output: str | None, options: Mapping[str, Any]) -> str:
     """What to print: the list of tiles, or where the picture of the wanted one was written."""
-    layouts = _layouts(compiled, options)
+    layouts = _layouts(kernel, target, options)
     if not wanted:
         return "\n".join([*map(_describe, layouts), "", "draw one: --layout NAME -o FILE.svg"])
-    layout = _chosen(layouts, wanted, compiled.name)
+    layout = _chosen(layouts, wanted, kernel.name)
     if output is None:
         return _describe(layout)
     draw(layout, Path(output))
     return f"{_describe(layout)}\nwritten to {output}"
 
 
-def _layouts(compiled: Compiled, options: Mapping[str, Any]) -> Sequence[TileLayout]:
-    backend = registry.resolve(compiled.target)
+def _layouts(kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[TileLayout]:
+    backend = registry.resolve(target)
     if not hasattr(backend, "layouts"):
-        raise UnsupportedError(f"{compiled.target} says nothing about layouts", hint="choose another --target")
-    layouts: Sequence[TileLayout] = backend.layouts(compiled.ir, compiled.target, options)
+        raise UnsupportedError(f"{target} says nothing about layouts", hint="choose another --target")
+    layouts: Sequence[TileLayout] = backend.layouts(kernel, target, options)
     return layouts
 
 

@@ -41,25 +41,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the view that is asked for."""
-    options = dict(parse_constant(text) for text in args.option)
-    compiled = _compile(load_kernel(args.kernel), args, options)
+    kernel, options = load_kernel(args.kernel), dict(parse_constant(text) for text in args.option)
+    positional, named = _arguments(kernel, args)
     if args.layout is not None:
-        from warpwave.tiles.cli.layout import show_layout  # NumPy-heavy, and needed for this view only
+        from warpwave.tiles.cli.layout import show_layout  # draws, which no other view needs
 
-        print(show_layout(compiled, args.layout, args.output, options))
+        captured = kernel.capture(*positional, target=args.target, **named)  # built or not, whether it fits or not
+        print(show_layout(captured, args.target, args.layout, args.output, options))
     else:
+        compiled = kernel.compile(*positional, target=args.target, options=options, **named)
         print(_view(compiled, args.view).rstrip())
     return AGREE
 
 
-def _compile(kernel: Kernel, args: argparse.Namespace, options: Mapping[str, Any]) -> Compiled:
+def _arguments(kernel: Kernel, args: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+    """What to compile for: the specs that are given, else the kernel's first sample, and constants."""
     constants = dict(parse_constant(text) for text in args.const)
     if args.specs:
-        return kernel.compile(*map(spec, args.specs), target=args.target, options=options, **constants)
+        return [spec(text) for text in args.specs], constants
     samples = kernel.sample_inputs()
     if not samples:
         raise TileValueError(f"kernel {kernel.name} yields no sample inputs")
-    return kernel.compile(target=args.target, options=options, **{**samples[0], **constants})
+    return [], {**samples[0], **constants}
 
 
 def _view(compiled: Compiled, view: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import ml_dtypes
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave import f32, gl, st
+from warpwave import f32, gl, rt, st
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.backend import BACKEND
 from warpwave.backends.amd.layouts import tile_layouts
@@ -120,6 +121,32 @@ def test_pictures_from_the_command_line(tmp_path, capsys):
     assert "did you mean a_tile?" in capsys.readouterr().err
     assert main([*arguments, "--layout", "acc", "-o", str(tmp_path / "x.gif")]) == 2
     assert ".svg or .png" in capsys.readouterr().err
+
+
+@ww.kernel
+def too_large(x: gl[f32], *, B=512):
+    ww.grid(1)
+    buffer = ww.shared(st[f32, B, B])
+    held = ww.load(x, (0, 0), rt[f32, B, B])
+    ww.store(buffer, (0, 0), held)
+    for _ in range(2):
+        held = held + ww.load(buffer, (0, 0), rt[f32, B, B])
+    held = ww.cast(held, bf16)
+    ww.store(x, (0, 0), ww.cast(held, f32))
+
+
+def test_kernels_that_do_not_fit_can_be_looked_at(capsys):
+    """Nothing is built for a layout. Several tiles of one name are told apart by line."""
+    arguments = ["show", f"{__file__}:too_large", "f32[?,?]", "--target", "amd:gfx950", "--layout"]
+    assert main(arguments) == 0
+    listed = capsys.readouterr().out
+    assert "shared_alloc: buf_st<f32, 512x512>" in listed  # capture names no buffers
+    assert main([*arguments, "held"]) == 2
+    message = capsys.readouterr().err
+    first, second = re.findall(r"held: rt<\w+, 512x512>, line (\d+)", message)
+    assert first != second
+    assert main([*arguments, f"held:{first}"]) == 0
+    assert "512 elements a lane, 8 waves of 64" in capsys.readouterr().out
 
 
 PICTURED = (f"{ROOT}/docs/pictures/product.py:product", "bf16[512,512]", "bf16[512,512]", "f32[512,512]")
