@@ -6,6 +6,7 @@ Measured on an H200 (bench/notes/h200.md); for older chips by the same reasoning
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from warpwave.backends.nvidia.arch import TARGETS
@@ -26,6 +27,7 @@ TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
     "older": (((128, 128), 1.0), ((64, 128), 0.8), ((64, 64), 0.6)),
 }
 ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
+DROPPED_ROW_ELEMENTS = 4096  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
 ATTENTION = {64: (192, 96), 128: (128, 128)}
 
@@ -58,13 +60,13 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"BQ": tile[0], "BK": tile[1]}
 
 
-def _rows(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _rows(most: int, arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Tiles of rows small enough that several blocks share a multiprocessor: one computes while another loads."""
     rows, width = arguments["x"].shape[-2:]
-    if rows is None or width is None or width > ROW_ELEMENTS:
+    if rows is None or width is None or width > most:
         return {}
     height = 1
-    while height * 2 * width <= ROW_ELEMENTS and height < min(rows, 64):
+    while height * 2 * width <= most and height < min(rows, 64):
         height *= 2
     return {"BM": height}
 
@@ -72,9 +74,9 @@ def _rows(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 _RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
     "warpwave.kernels.gemm:gemm": _gemm,
     "warpwave.kernels.attention:attention": _attention,
-    "warpwave.kernels.rmsnorm:rmsnorm": _rows,
-    "warpwave.kernels.layernorm:layernorm": _rows,
-    "warpwave.kernels.layernorm:dropout_residual_layernorm": _rows,
+    "warpwave.kernels.rmsnorm:rmsnorm": partial(_rows, ROW_ELEMENTS),
+    "warpwave.kernels.layernorm:layernorm": partial(_rows, ROW_ELEMENTS),
+    "warpwave.kernels.layernorm:dropout_residual_layernorm": partial(_rows, DROPPED_ROW_ELEMENTS),
 }
 
 

@@ -27,11 +27,14 @@ def consume(lw: NvidiaLowering, op: Op) -> None:
     consumer = _Consumer(lw, op, ring, loads, Loop(lw, op, ring.loads(loads), ring.stages))
     consumer.loop.declare()
     lw.enter_region()
+    lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {ring.stages} stages by a producer warp")
     delayed = consumer.delayed_product() if lw.plan.overlap else None
     adding = consumer.adding_product()
     if delayed is not None:
+        lw.plan.reasons.append(f"{delayed.loc}: one iteration late, under the arithmetic of the next")
         consumer.emit_delayed(delayed)
     elif adding is not None:
+        lw.plan.reasons.append(f"{adding.loc}: in flight until the next iteration's is issued")
         consumer.emit_adding(adding)
     else:
         consumer.emit()

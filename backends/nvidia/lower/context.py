@@ -28,6 +28,7 @@ class NvidiaLowering(Lowering):
     ) -> None:
         self.target = target
         self.plan = plan
+        self._reasons = list(plan.reasons)
         self._start = (kernel, Machine(target.full_name, WARP, "warp_id", "smem"), plan.warps, layouts, definitions)
         self.restart()
 
@@ -37,6 +38,7 @@ class NvidiaLowering(Lowering):
         super().__init__(*self._start)
         kernel = self.kernel
         self.names.update(names)
+        self.plan.reasons = list(self._reasons)
         self.maps: list[TensorMap] = []
         self.rings: dict[Op, Ring] = {}
         self.bulk: set[str] = set()  # tensors that the producer reads

@@ -122,11 +122,18 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         return _lowered(plain, None)
     plain = _lowering(kernel, target, replace(plain.plan, idle=True, reasons=list(plain.plan.reasons)))
     special = _lowering(kernel, target, replace(plain.plan, producer=True, idle=False))
-    if options.get("cluster", PAIR) == PAIR and can_pair(special):
+    if options.get("cluster", 1) == PAIR and can_pair(special):
         special.plan.cluster = plain.plan.cluster = PAIR
     _fit(plain, _emit)
     _fit(special, _emit_specialised)
     return _lowered(plain, special)
+
+
+def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> NvidiaLowering:
+    """All but the text, of the way without a producer: for what errors and drawings say about tiles."""
+    plain = _lowering(kernel, target, make_plan(kernel, target, options))
+    _fit(plain, _emit)
+    return plain
 
 
 def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
@@ -149,7 +156,7 @@ def _fit(lw: NvidiaLowering, emit: Callable[[NvidiaLowering, int], None]) -> Non
         lw.drain()
         total = lw.peak_shared_bytes + lw.scratch_bytes
         if total <= lw.target.shared_per_block:
-            lw.plan.reasons.append(f"{stages} stages, {total} bytes of shared memory")
+            lw.plan.reasons.append(f"{total} bytes of shared memory, at most {stages} stages of a ring")
             return
     raise _too_much_shared(lw, total)
 
@@ -250,10 +257,22 @@ def _lowered(plain: NvidiaLowering, special: NvidiaLowering | None) -> Lowered:
         first.plan.cluster,
         first.plan.persistent,
         tuple(first.maps),
-        tuple(first.plan.reasons),
+        _reasons(first, None if special is None else plain),
         tuple(first.checks),
         tuple(first.prints),
     )
+
+
+def _reasons(first: NvidiaLowering, other: NvidiaLowering | None) -> tuple[str, ...]:
+    reasons = list(first.plan.reasons)
+    if first.plan.persistent:
+        reasons.append("persistent: all blocks have equally long loops, so one that is done takes the next")
+    if first.posted:
+        reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
+    if other is not None:
+        extra = [r for r in other.plan.reasons if r not in reasons]
+        reasons += [f"for tensors that the engine does not take: {r}" for r in extra]
+    return tuple(reasons)
 
 
 def _too_much_shared(lw: NvidiaLowering, total: int) -> ResourceError:
