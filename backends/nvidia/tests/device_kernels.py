@@ -10,10 +10,16 @@ import hashlib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from warpwave.backends.nvidia.build import INCLUDE, find_compiler
+from warpwave.backends.nvidia.tests.device_driver import Array, At, Gpu, Launch, capability
 
 DEVICE = Path(__file__).parent / "device"
 FLAGS = ("--std=c++20", "--fmad=false", f"-I{INCLUDE}", f"-I{DEVICE}")
@@ -100,6 +106,23 @@ SOURCES = {
         "functions.cu", "sm_90a", ("MUFU.EX2", "MUFU.RSQ", "MUFU.RCP", "FMNMX.NAN", "LDG.E.128", "F2FP.SATFINITE.E4M3")
     ),
 }  # fmt: skip
+
+
+GPU = Gpu()
+needs_device = pytest.mark.skipif((capability() or (0,))[0] != 9, reason="needs a device of compute capability 9.0")
+
+
+@lru_cache(maxsize=len(SOURCES))
+def _cubin(source: str) -> bytes:
+    return SOURCES[source].cubin()
+
+
+def run_kernel(
+    source: str, kernel: str, arrays: Sequence[Array], *parameters: Any, threads: int, grid: int = 1
+) -> list[Array]:
+    """The arrays after the kernel, whose parameters are addresses of all arrays unless given."""
+    values = parameters or tuple(At(i) for i in range(len(arrays)))
+    return GPU.run(Launch(_cubin(source), kernel, grid, threads, 160 * 1024, values), arrays)
 
 
 def main(folder: Path) -> None:

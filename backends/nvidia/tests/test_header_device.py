@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -10,36 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from warpwave.backends.nvidia.tests.device_driver import Device, Module, TensorMap
-from warpwave.backends.nvidia.tests.device_kernels import SOURCES
+from warpwave.backends.nvidia.tests.device_driver import At, Map
+from warpwave.backends.nvidia.tests.device_kernels import SOURCES, needs_device, run_kernel
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, needs_device]
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(5)
 
 
-@lru_cache(maxsize=1)
-def device() -> Device:
-    try:
-        found = Device()
-    except (OSError, RuntimeError) as error:
-        pytest.skip(f"no CUDA device: {error}")
-    if found.capability[0] != 9:
-        pytest.skip(f"compute capability {found.capability}: these cubins are for sm_90a")
-    return found
-
-
-@lru_cache(maxsize=len(SOURCES))
-def module(name: str) -> Module:
-    return device().module(SOURCES[name].cubin())
-
-
 def launch(source: str, kernel: str, shape: tuple[int, ...], *inputs: Array, threads: int, grid: int = 1) -> Array:
-    gpu = device()
-    out = gpu.buffer(np.full(shape, np.nan, np.float32))
-    buffers = [gpu.buffer(x) for x in inputs]
-    module(source).launch(kernel, grid, threads, out, *buffers, shared=160 * 1024)
-    return out.read()
+    out = np.full(shape, np.nan, np.float32)
+    return run_kernel(source, kernel, [out, *inputs], threads=threads, grid=grid)[0]
 
 
 def rounded(x: Array, dtype: Any) -> Array:
@@ -228,60 +209,58 @@ def window(x: Array, row: int, col: int, rows: int, cols: int) -> Array:
     return padded[row:, col:]
 
 
-def run_transfer(kernel: str, out: tuple[int, ...], *arguments: Any, threads: int = 128, grid: int = 1) -> Array:
-    buffer = device().buffer(np.full(out, np.nan, np.float32))
-    module("transfers").launch(kernel, grid, threads, buffer, *arguments, shared=160 * 1024)
-    return buffer.read()
+def run_transfer(
+    kernel: str, out: tuple[int, ...], arrays: Sequence[Array], *parameters: Any, threads: int = 128, grid: int = 1
+) -> list[Array]:
+    """The result, then the arrays; the parameters follow the result's address, and arrays count from 1."""
+    result = np.full(out, np.nan, np.float32)
+    return run_kernel("transfers", kernel, [result, *arrays], At(0), *parameters, threads=threads, grid=grid)
 
 
 def test_panels_are_bounded_on_all_sides() -> None:
     x = RNG.integers(-100, 100, (100, 200)).astype(np.float32)
-    source, target = device().buffer(bf16_bits(x)), device().buffer(np.zeros((100, 200), np.uint16))
-    maps = [TensorMap(t, "bf16", (200, 100), (400,), (64, 64), 128) for t in (source, target)]
-    got = run_transfer("panels", (64, 128), *maps)
+    maps = [Map(i, "bf16", (200, 100), (400,), (64, 64), 128) for i in (1, 2)]
+    got, _, target = run_transfer("panels", (64, 128), [bf16_bits(x), np.zeros((100, 200), np.uint16)], *maps)
     np.testing.assert_array_equal(got, window(x, 70, 160, 64, 128))
     want = np.zeros((100, 200), np.uint16)
     want[70:, 160:] = bf16_bits(x)[70:, 160:]
-    np.testing.assert_array_equal(target.read(), want)
+    np.testing.assert_array_equal(target, want)
 
 
 def test_maps_of_five_axes() -> None:
     x = RNG.integers(-100, 100, (3, 128, 256)).astype(np.float32)
-    source, target = device().buffer(bf16_bits(x)), device().buffer(np.zeros(x.shape, np.uint16))
     dims, strides = (64, 128, 4, 3, 1), (512, 128, 512 * 128, 512 * 128 * 3)
-    maps = [TensorMap(t, "bf16", dims, strides, (64, 64, 2, 1, 1), 128) for t in (source, target)]
-    got = run_transfer("five_axes", (64, 128), *maps)
+    maps = [Map(i, "bf16", dims, strides, (64, 64, 2, 1, 1), 128) for i in (1, 2)]
+    got, _, target = run_transfer("five_axes", (64, 128), [bf16_bits(x), np.zeros(x.shape, np.uint16)], *maps)
     np.testing.assert_array_equal(got, x[2, 64:, 128:])
-    np.testing.assert_array_equal(target.read()[0, 64:, 128:], bf16_bits(x)[2, 64:, 128:])
+    np.testing.assert_array_equal(target[0, 64:, 128:], bf16_bits(x)[2, 64:, 128:])
 
 
 def test_additions() -> None:
-    target = device().buffer(np.zeros((80, 48), np.float32))
-    tensor = TensorMap(target, "f32", (48, 80), (192,), (32, 64), 128)
-    run_transfer("additions", (1,), tensor, tensor, grid=7)
+    tensor = Map(1, "f32", (48, 80), (192,), (32, 64), 128)
+    _, target = run_transfer("additions", (1,), [np.zeros((80, 48), np.float32)], tensor, tensor, grid=7)
     want = np.zeros((80, 48))
     want[8:72, 16:] = sum(range(1, 8))
-    np.testing.assert_array_equal(target.read(), want)
+    np.testing.assert_array_equal(target, want)
 
 
 def test_a_ring_of_stages() -> None:
     x = RNG.integers(-100, 100, (512, 64)).astype(np.float32)
-    tensor = TensorMap(device().buffer(bf16_bits(x)), "bf16", (64, 512), (128,), (64, 64), 128)
-    got = run_transfer("ring", (64, 64), tensor, tensor, threads=160)
+    tensor = Map(1, "bf16", (64, 512), (128,), (64, 64), 128)
+    got = run_transfer("ring", (64, 64), [bf16_bits(x)], tensor, tensor, threads=160)[0]
     np.testing.assert_array_equal(got, x.reshape(8, 64, 64).sum(0))
 
 
 def test_multicast_in_a_cluster() -> None:
     x = RNG.integers(-100, 100, (64, 128)).astype(np.float32)
-    tensor = TensorMap(device().buffer(bf16_bits(x)), "bf16", (128, 64), (256,), (64, 64), 128)
-    got = run_transfer("multicast", (2, 2, 64, 64), tensor, tensor, grid=2)
+    tensor = Map(1, "bf16", (128, 64), (256,), (64, 64), 128)
+    got = run_transfer("multicast", (2, 2, 64, 64), [bf16_bits(x)], tensor, tensor, grid=2)[0]
     for block in got:
         np.testing.assert_array_equal(np.concatenate(list(block), axis=1), x)
 
 
 def test_bytes_barriers_and_register_budgets() -> None:
     x = RNG.standard_normal(256).astype(np.float32)
-    buffer = device().buffer(x)
-    got = run_transfer("bytes", (256,), buffer, buffer, threads=256)
+    got = run_transfer("bytes", (256,), [x], At(1), At(1), threads=256)[0]
     np.testing.assert_array_equal(got[:128], 2 * x[:128])
     np.testing.assert_array_equal(got[128:], 2 * x[:128] + x[128:])

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from warpwave.backends.nvidia.tests.test_header_device import device, module
+from warpwave.backends.nvidia.tests.device_driver import At
+from warpwave.backends.nvidia.tests.device_kernels import needs_device, run_kernel
 from warpwave.tiles import dtypes
 from warpwave.tiles.reference.accuracy import ACCURACY, Allowance
 from warpwave.tiles.reference.formats import TO_INTEGER, round_to, store_as
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, needs_device]
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(9)
 FUNCTIONS = {**ACCURACY, "sqrt": Allowance(0.5)}
@@ -32,10 +33,11 @@ def _special_values() -> Iterator[None]:
 
 
 def run(kernel: str, out: Array, *arguments: Any, grid: int = 1, threads: int = 256) -> Array:
-    gpu = device()
-    buffers = [gpu.buffer(a) if isinstance(a, np.ndarray) else a for a in (out, *arguments)]
-    module("functions").launch(kernel, grid, threads, *buffers)
-    return buffers[0].read()
+    """The first array after the kernel; arrays are passed by address, numbers by value."""
+    arrays = [out, *(a for a in arguments if isinstance(a, np.ndarray))]
+    places = iter(range(1, len(arrays)))
+    parameters = [At(next(places)) if isinstance(a, np.ndarray) else a for a in arguments]
+    return run_kernel("functions", kernel, arrays, At(0), *parameters, threads=threads, grid=grid)[0]
 
 
 def same_bits(a: Array, b: Array) -> Array:
@@ -258,11 +260,9 @@ def test_predicated_accesses_and_shuffles() -> None:
 
 
 def test_atomics_checks_and_reservations() -> None:
-    gpu = device()
     kinds = (np.float32, np.int32, np.int64, np.uint16, np.uint16, np.int32, np.uint64)
-    buffers = [gpu.buffer(np.zeros(4, kind)) for kind in kinds]
-    module("functions").launch("atomics", 1, 256, *buffers)
-    f, i, wide, half, bf, status, prints = (b.read() for b in buffers)
+    zeros = [np.zeros(4, kind) for kind in kinds]
+    f, i, wide, half, bf, status, prints = run_kernel("functions", "atomics", zeros, threads=256)
     total = 64 * (0 + 1 + 2 + 3)
     assert (f[0], i[0], wide[0], prints[0]) == (total, total, total << 33, total)
     assert list(half.view(np.float16)) == [0, total, 0, 0]

@@ -44,8 +44,10 @@ TEST(five_axes, 128)(float *out, const __grid_constant__ tensor_map from, const 
   auto &tile = al.allocate<tile_bf>();
   __shared__ semaphore arrived;
   prepared(&arrived, 0, 1);
-  warp::tma::expect_bytes(arrived, threadIdx.x < 32 ? size_bytes<tile_bf> : 0);
-  if (threadIdx.x < 32) warp::tma::load_async(tile, mapped(from), {0, 2, 1, 1}, arrived);
+  if (threadIdx.x < 32) {
+    warp::tma::expect_bytes(arrived, size_bytes<tile_bf>);
+    warp::tma::load_async(tile, mapped(from), {0, 2, 1, 1}, arrived);
+  }
   wait(arrived, 0);
   show(out, tile);
   __syncthreads();
