@@ -17,8 +17,8 @@ TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
     "sm90a": (
         ((128, 256), 1.0),
         ((256, 128), 0.99),
-        ((192, 192), 0.95),
-        ((128, 192), 0.93),
+        ((192, 192), 0.88),
+        ((128, 192), 0.95),
         ((128, 128), 0.9),
         ((64, 256), 0.75),
         ((64, 128), 0.6),
@@ -44,7 +44,7 @@ def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     def cost(choice: tuple[tuple[int, int], float]) -> float:
         (height, width), rate = choice
         blocks = -(-rows // height) * -(-cols // width)
-        return -(-blocks // units) * height * width / rate
+        return float(-(-blocks // units) * height * width) / rate
 
     constants["BM"], constants["BN"] = min(tiles, key=cost)[0]
     return constants

@@ -1,0 +1,110 @@
+"""Generated code: which instructions the library's kernels are built of, and which schedules are chosen when."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import warpwave as ww
+from warpwave import bf16, cdiv, f32, gl, rt, st
+from warpwave.backends.nvidia.tuned import TILES, constants_for
+from warpwave.kernels.attention import attention
+from warpwave.kernels.gemm import gemm
+
+
+@pytest.fixture(scope="module")
+def product():
+    x = ww.spec("bf16[1024,1024]")
+    return gemm.compile(x, x, x, target="nvidia:sm90a", transpose_b=True, BM=128, BN=256)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    x = ww.spec("bf16[1,2,512,128]")
+    return attention.compile(x, x, x, x, target="nvidia:sm90a", causal=True)
+
+
+def test_a_product_uses_the_matrix_and_copy_engines(product):
+    mix, loop = product.resources["mix"], product.resources["hot_loop"]
+    assert loop["HGMMA"] == 4  # 64 of depth, 16 each, by one instruction of 256 columns
+    assert mix["UTMALDG"] == 2
+    assert mix["UTMASTG"] >= 1
+    assert mix["STSM"] == 16  # 64 x 256 of bf16 a warpgroup, 16 x 16 a warp and instruction
+    assert not set(mix) & {"LDL", "STL", "LDGSTS", "HMMA"}
+    assert product.resources["spills"] == 0
+    assert product.resources["blocks_per_sm"] == 1
+
+
+def test_the_matrix_engine_never_waits_for_the_loop(product):
+    """Between two products there is no wait for the first, and no accumulator is moved."""
+    body = re.findall(r"for \(int iteration_\w+ = 0.*?wgmma_wait<(\d)>", product.source, re.DOTALL)
+    assert body[0] == "1"
+    lines = product.asm.splitlines()
+    first, last = (f(i for i, x in enumerate(lines) if "HGMMA" in x) for f in (min, max))
+    moved = [x for x in lines[first:last] if re.search(r"\bMOV R\d+, R\d+|IMAD\.MOV\.U32 R\d+, RZ, RZ, R\d+", x)]
+    assert len(moved) < 8
+
+
+def test_a_producer_needs_loads_that_no_tile_decides(product):
+    assert "a producer warp" in product.explain()
+    x = ww.spec("bf16[64,64]")
+    with pytest.raises(ww.UnsupportedError, match="no producer warp can feed"):
+        looked_up.compile(x, x, x, ww.spec("i32[8]"), target="nvidia:sm90a", options={"schedule": "producer"})
+
+
+@ww.kernel
+def looked_up(a: gl, b: gl, c: gl, order: gl):
+    """The order of the depth is the sum of a tile: not known before the block has computed it."""
+    acc = ww.zeros(rt[f32, 64, 64])
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    start = ww.sum(ww.load(order, 0, ww.rv[ww.i32, 8]), axis=0)
+    for k in ww.pipeline(start, cdiv(a.cols, 64)):
+        acc = ww.mma_ABt(acc, ww.load(a, (m, k), st[bf16, 64, 64]), ww.load(b, (n, k), st[bf16, 64, 64]))
+    ww.store(c, (m, n), acc)
+
+
+def test_attention_overlaps_softmax_with_both_products(scores):
+    """The second product is issued behind the next iteration's first one; only then the first one is waited for."""
+    assert scores.explain().count("one iteration late") == 2
+    steady = next(
+        part for part in re.split(r"for \(int iteration_\w+ = 1;", scores.source)[1:] if "wgmma_commit" in part
+    )
+    order = re.findall(r"wgmma_commit|wgmma_wait<\d>|exp2_", steady)
+    assert order[:3] == ["wgmma_commit", "wgmma_commit", "wgmma_wait<1>"]
+    assert "exp2_" in order[: order.index("wgmma_wait<0>")]
+
+
+def test_blocks_of_unequal_length_are_no_persistent_grid(scores):
+    full = attention.compile(*[ww.spec("bf16[1,2,512,128]")] * 4, target="nvidia:sm90a")
+    assert "persistent grid" in full.explain()
+    assert "persistent grid" not in scores.explain()
+
+
+def test_older_chips_use_the_same_source():
+    x = ww.spec("bf16[512,512]")
+    built = gemm.compile(x, x, x, target="nvidia:sm80")
+    assert built.resources["mix"]["HMMA"] > 0
+    assert built.resources["mix"]["LDSM"] > 0
+    assert built.resources["mix"]["LDGSTS"] > 0
+    assert built.resources["spills"] == 0
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_options_are_refused_by_name(overlap):
+    x = ww.spec("bf16[512,512]")
+    with pytest.raises(ww.UnsupportedError, match="unknown option 'waves'"):
+        gemm.compile(x, x, x, target="nvidia:sm90a", options={"waves": 4, "overlap": overlap})
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(4096, 512), (2048, 128), (3072, 384)])
+def test_tiles_fill_the_multiprocessors(size, blocks):
+    x = ww.spec(f"bf16[{size},{size}]")
+    chosen = constants_for("warpwave.kernels.gemm:gemm", "nvidia:sm90a", {"a": x, "b": x, "c": x})
+    assert (chosen["BM"], chosen["BN"]) in dict(TILES["sm90a"])
+    assert cdiv_int(size, chosen["BM"]) * cdiv_int(size, chosen["BN"]) == blocks
+    assert chosen["BK"] == 64
+
+
+def cdiv_int(a: int, b: int) -> int:
+    return -(-a // b)
