@@ -14,8 +14,8 @@ import numpy.typing as npt
 from warpwave.tiles.dtypes import BY_NAME, BY_NUMPY
 
 Array = npt.NDArray[Any]
-WHOLE_BYTES = 4096
-SAMPLE = 512
+WHOLE_BYTES = 2048
+SAMPLE = 320
 
 
 @dataclass(frozen=True)
