@@ -23,6 +23,7 @@ MAX_GRID_RANK = 4
 ALL_WIDE = 2**32 - 1
 MAX_REACH = 2**31 - 2**16  # bytes from a tile's first element to its last that fast loads can count
 REMEMBERED = 4096
+ALIGNMENT = 16  # the variant of a launch depends on addresses modulo this
 
 _SCALARS = {"bool": "?", "i32": "i", "i64": "q", "f32": "f"}
 
@@ -61,6 +62,10 @@ class Packer:
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
         self._reaches = [reach for value, reach in staged_extents(kernel).items() if isinstance(value.type, TensorType)]
         self._decide = _before_grid(kernel)
+        self.numbers_decide = any(
+            decides and not isinstance(v.type, TensorType)
+            for v, decides in zip(kernel.params, self._decide, strict=True)
+        )
         self._geometries: dict[tuple[object, ...], Geometry] = {}
         self._prints = prints
 
@@ -74,7 +79,11 @@ class Packer:
         """The grid for these arguments; CheckFailed if a condition of the launch is not met."""
         key = tuple(
             [
-                (a.shape, a.strides, a.address & 15) if isinstance(a, Array) else (type(a), a) if decides else None
+                (a.shape, a.strides, a.address % ALIGNMENT)
+                if isinstance(a, Array)
+                else (type(a), a)
+                if decides
+                else None
                 for a, decides in zip(arguments.values(), self._decide, strict=True)
             ]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from warpwave.backends.amd.runtime.devices import Device, choose, devices
 from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
 from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.ir import Kernel, Op, Value
+from warpwave.tiles.runtime.backend import Number
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ class AmdProgram:
             if reported.prints is not None:
                 show_prints(self._print_ops, len(geometry.sizes), reported.prints)
             self._raise_failed_check(reported.status)
+
+    def again(self, arguments: Mapping[str, Argument]) -> Callable[[Sequence[int], Sequence[Number]], bool] | None:
+        """See `tiles.runtime.backend.LaunchesAgain`."""
+        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
+        return None if device is None else self._launcher.again(device, arguments, self.packer.geometry(arguments))
 
     def simulate(self, arguments: Mapping[str, Argument], **how: Any) -> Report | None:
         """Execute on the simulator, with its options; its report, or None for an empty grid."""

@@ -16,6 +16,7 @@ from warpwave.backends.amd.arguments import Argument, Geometry, Packer, absolute
 from warpwave.backends.amd.runtime import devices, hip
 from warpwave.backends.amd.runtime.devices import Device
 from warpwave.backends.amd.runtime.host_arrays import allocated, on_device
+from warpwave.backends.amd.runtime.relaunch import relaunch
 from warpwave.backends.amd.runtime.streams import stream_for
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel
@@ -68,7 +69,7 @@ class Launcher:
                 loc=self.kernel.loc,
                 hint="use larger tiles, or launch parts of the problem",
             )
-        with self._explained(device), devices.current(device):
+        with self.explained(device), devices.current(device):
             function = self._function(device, geometry.wide)
             arrays = [a for a in arguments.values() if isinstance(a, Array)]
             start = _Start(self, function, geometry, stream_for(arrays, device.ordinal), list(arguments.values()))
@@ -94,7 +95,7 @@ class Launcher:
         return hip.call("hipModuleGetFunction", module, self.kernel.name.encode())
 
     @contextmanager
-    def _explained(self, device: Device) -> Iterator[None]:
+    def explained(self, device: Device) -> Iterator[None]:
         """HIP's errors name the kernel and point at it."""
         try:
             yield
@@ -103,7 +104,26 @@ class Launcher:
             error.loc = error.loc or self.kernel.loc
             raise
 
-    def buffer(self) -> _ArgumentBuffer:
+    def again(
+        self, device: Device, arguments: Mapping[str, Argument], geometry: Geometry
+    ) -> Callable[[Sequence[int], Sequence[int | float | bool]], bool] | None:
+        """What launches on other arrays like these; None where a launch is more than packing."""
+        if self.feedback.checks or self.feedback.print_words or self.packer.numbers_decide or not geometry.blocks:
+            return None
+        with self.explained(device), devices.current(device):
+            function = self._function(device, geometry.wide)
+        return relaunch(self, device, function, geometry, list(arguments.values()))
+
+    def start(self, function: Any, geometry: Geometry, packed: Sequence[int | float], stream: int) -> None:
+        """Hand a launch to HIP, on the current device."""
+        buffer = self._buffer()
+        self.packer.layout.pack_into(buffer.memory, 0, *packed)
+        grid, block = (geometry.blocks, 1, 1), (self.threads, 1, 1)
+        hip.call("hipModuleLaunchKernel", function, *grid, *block, 0, stream, None, buffer.extra)
+        if os.environ.get("HIP_LAUNCH_BLOCKING", "0") != "0":
+            hip.call("hipStreamSynchronize", stream)
+
+    def _buffer(self) -> _ArgumentBuffer:
         """This thread's memory for packed arguments; HIP copies them when it takes a launch."""
         if not hasattr(self._local, "buffer"):
             self._local.buffer = _ArgumentBuffer(self.packer.layout.size)
@@ -148,10 +168,5 @@ class _Start:
         return Reported(int(words[0]) & 0xFFFFFFFF, words[1:] if feedback.print_words else None)
 
     def _launch(self, bases: Sequence[int], feedback: Sequence[int]) -> None:
-        launcher, buffer = self.launcher, self.launcher.buffer()
-        packed = values(self.arguments, bases, self.geometry.spans)
-        launcher.packer.layout.pack_into(buffer.memory, 0, *packed, *self.geometry.tail, *feedback)
-        grid, block = (self.geometry.blocks, 1, 1), (launcher.threads, 1, 1)
-        hip.call("hipModuleLaunchKernel", self.function, *grid, *block, 0, self.stream, None, buffer.extra)
-        if os.environ.get("HIP_LAUNCH_BLOCKING", "0") != "0":
-            hip.call("hipStreamSynchronize", self.stream)
+        packed = [*values(self.arguments, bases, self.geometry.spans), *self.geometry.tail, *feedback]
+        self.launcher.start(self.function, self.geometry, packed, self.stream)

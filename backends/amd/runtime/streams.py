@@ -47,6 +47,12 @@ def stream_for(arrays: Iterable[Array], ordinal: int) -> int:
     return chosen
 
 
+def current_stream(ordinal: int) -> int:
+    """The stream of a launch on PyTorch tensors."""
+    chosen: int | None = getattr(_chosen, "handle", None)
+    return _torch(sys.modules["torch"], ordinal) if chosen is None else chosen
+
+
 def _owner(array: Array) -> Any:
     """The user's object: DLPack imports keep the capsule and the object."""
     return array.owner[1] if isinstance(array.owner, tuple) else array.owner

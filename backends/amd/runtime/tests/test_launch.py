@@ -245,19 +245,61 @@ def test_the_current_stream_of_pytorch_is_used(hip, monkeypatch):
     """No PyTorch for ROCm here: a module and a tensor with the attributes that its own have."""
     seen = record_streams(hip, monkeypatch)
     stream = good(hip.hipStreamCreate())
-    torch = types.ModuleType("torch")
-    torch.cuda = types.SimpleNamespace(current_stream=lambda _: types.SimpleNamespace(cuda_stream=int(stream)))
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    methods = {"stride": lambda x: x.strides, "data_ptr": lambda x: x.pointer, "requires_grad": False}
-    tensor_type = type("Tensor", (DeviceArray,), {"__module__": "torch", **methods})
-    like = on_device(hip, np.ones((32, 32), np.float32))
-    x = tensor_type(hip, like.pointer, like.dtype, like.shape, like.strides)
+    x = as_torch(hip, monkeypatch, stream)(on_device(hip, np.ones((32, 32), np.float32)))
     for _ in range(3):  # the first launch binds the arguments, later ones take its route
         affine(x, x, 2.0)
     assert seen == [int(stream)] * 3
     assert set(x.streams) == {-1}  # PyTorch orders its own stream: nothing is to be waited for
     good(hip.hipStreamSynchronize(stream))
     assert set(x.numpy().flat) == {((1 * 2 + 1) * 2 + 1) * 2 + 1}
+
+
+def as_torch(hip, monkeypatch, stream=0):
+    """Makes device arrays look like PyTorch's tensors."""
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(current_stream=lambda _: types.SimpleNamespace(cuda_stream=int(stream)))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    methods = {
+        "stride": lambda x: x.strides,
+        "data_ptr": lambda x: x.pointer + x.offset * x.dtype.itemsize,
+        "requires_grad": False,
+    }
+    kind = type("Tensor", (DeviceArray,), {"__module__": "torch", **methods})
+    return lambda x: kind(hip, x.pointer, x.dtype, x.shape, x.strides, x.device, x.offset)
+
+
+def test_later_launches_differ_in_addresses_and_numbers_only(hip, monkeypatch):
+    tensor, fresh = as_torch(hip, monkeypatch), ww.kernel(affine.function)
+    full = record_launches(monkeypatch)
+    for seed in range(4):
+        x = numbers(40, 48, seed=seed)
+        dx, dy = tensor(on_device(hip, x)), tensor(on_device(hip, np.zeros_like(x)))
+        fresh(dx, dy, seed + 0.5)
+        good(hip.hipDeviceSynchronize())
+        assert np.array_equal(dy.numpy(), result(x, seed + 0.5))
+    assert full == [0]
+
+
+def test_another_alignment_takes_the_long_way_and_another_variant(hip, monkeypatch):
+    tensor, fresh = as_torch(hip, monkeypatch), ww.kernel(doubled.function)
+    full = record_launches(monkeypatch)
+    memory = numbers(41 * 48)
+    for offset in (0, 4, 1, 8):
+        base = on_device(hip, memory)
+        fresh(tensor(DeviceArray(hip, base.pointer, np.float32, (40, 48), (48, 1), 0, offset)))
+        good(hip.hipDeviceSynchronize())
+        expected = memory.copy()
+        expected[offset : offset + 40 * 48] *= 2
+        assert np.array_equal(base.numpy(), expected)
+    assert len(full) == 2  # the first, and the one that is not aligned to 16 bytes
+
+
+def test_kernels_that_report_always_take_the_long_way(hip, monkeypatch):
+    tensor, fresh = as_torch(hip, monkeypatch), ww.kernel(below.function)
+    x = np.zeros((8, 8), np.float32)
+    fresh(tensor(on_device(hip, x)), 1.0)
+    with pytest.raises(CheckFailed):
+        fresh(tensor(on_device(hip, x + 2)), 1.0)
 
 
 def test_libraries_with_different_streams_are_refused(hip, monkeypatch):
