@@ -9,10 +9,12 @@ from typing import Any
 
 from warpwave.backends.nvidia import build, sass
 from warpwave.backends.nvidia.arch import TARGETS
-from warpwave.backends.nvidia.compilation import ALTERNATIVES, compiled
+from warpwave.backends.nvidia.compilation import compiled
+from warpwave.backends.nvidia.gate import ALTERNATIVES
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.tuned import constants_for
+from warpwave.tiles.drawing.data import TileLayout
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.backend import Diagnosis, Target
@@ -52,6 +54,12 @@ class NvidiaBackend:
             raise UnsupportedError(f"there is no simulator for {target.removesuffix(SIMULATED)}", loc=kernel.loc)
         arch = TARGETS[target.split(":")[1]]
         return compiled(kernel, arch, options)
+
+    def layouts(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[TileLayout]:
+        """Where the kernel's tiles lie, for `warpwave show --layout`."""
+        from warpwave.backends.nvidia.layouts import tile_layouts
+
+        return tile_layouts(kernel, TARGETS[target.split(":")[1]], options)
 
     @property
     def alternatives(self) -> Mapping[str, tuple[int, ...]]:

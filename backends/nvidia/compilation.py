@@ -7,11 +7,9 @@ from typing import Any
 
 from warpwave.backends.nvidia import artifacts
 from warpwave.backends.nvidia.arch import Target
+from warpwave.backends.nvidia.gate import refusal
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.tiles.ir import Kernel
-
-# What a search for a configuration that fits may vary (see tiles.runtime.fitting).
-ALTERNATIVES: Mapping[str, tuple[int, ...]] = {"warps": (8, 4), "stages": (3, 2, 1)}
 
 
 def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> NvidiaProgram:
@@ -28,7 +26,9 @@ def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Nvid
     if not options.get("allow_spills"):
         if program.kept_resources is None:
             artifacts.save(path, program.lowered, program.resources)
-        program.check_resources()
+        error = refusal(kernel, target, choices, program.resources, program.lowered.threads)
+        if error is not None:
+            raise error
     elif found is None:
         artifacts.save(path, program.lowered, None)
     return program

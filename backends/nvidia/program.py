@@ -65,10 +65,6 @@ class NvidiaProgram:
         lines = [f"  {reason}" for reason in self.lowered.reasons]
         return "\n".join([f"{self.target.name}, {warps} warps of {WARP}{cluster}{grid}", *lines])
 
-    def check_resources(self) -> None:
-        """ResourceError if the kernel does not fit or the compiler spilled."""
-        resources.check(self.kernel, self.target, self.resources, self.lowered.threads)
-
     def run(self, arguments: Mapping[str, Array | int | float | bool]) -> None:
         """Start the kernel on the arguments' device, on the current stream of their library.
 

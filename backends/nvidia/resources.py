@@ -11,8 +11,6 @@ from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.build import Built
 from warpwave.backends.nvidia.loops import hot_loop
 from warpwave.backends.nvidia.lowered import Lowered
-from warpwave.tiles.errors import ResourceError
-from warpwave.tiles.ir import Kernel
 
 _REGISTER_BYTES = 4
 
@@ -47,22 +45,3 @@ def _spills(log: str, entry: str, instructions: Sequence[sass.Instruction], loca
         return int(match[1]) // _REGISTER_BYTES
     marked = sum(i.registers for i in instructions if i.spills and i.kind == "STL")
     return marked or local_bytes // _REGISTER_BYTES
-
-
-def check(kernel: Kernel, target: Target, used: Mapping[str, Any], threads: int) -> None:
-    """ResourceError if the kernel does not fit, or if the compiler spilled: slow, and never what a schedule assumes."""
-    if used["shared_bytes"] > target.shared_per_block:
-        raise ResourceError(
-            f"{kernel.name} uses {used['shared_bytes']} bytes of shared memory a block, {target.full_name} has "
-            f"{target.shared_per_block}",
-            loc=kernel.loc,
-            hint="use smaller tiles or fewer stages",
-        )
-    if used["spills"] or used["scratch_bytes"]:
-        raise ResourceError(
-            f"{kernel.name} does not fit the registers of {target.full_name}: {used['spills']} spills, "
-            f"{used['scratch_bytes']} bytes of local memory a thread "
-            f"({used['registers']} registers, {threads} threads)",
-            loc=kernel.loc,
-            hint="use smaller tiles, or more warps",
-        )
