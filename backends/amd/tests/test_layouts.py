@@ -28,6 +28,7 @@ from warpwave.tiles.simt.layout import (
     joined,
     sliced,
     transposed,
+    transposing_layout,
 )
 
 EXTENTS = (1, 2, 3, 7, 16, 33, 64, 100)
@@ -69,6 +70,20 @@ def test_blocked_layouts_cover_every_shape_once(waves):
         assert layout.wave_count == waves
         assert_covers(layout, (rows, cols))
         assert_covers(blocked_layout((cols,), WAVE, waves, vector), (cols,))
+
+
+@pytest.mark.parametrize(("nbytes", "block"), [(1, (4, 8)), (2, (4, 4)), (4, (2, 2))])
+@pytest.mark.parametrize("waves", [1, 4, 8])
+def test_transposing_layouts_cover_every_shape_once(waves, nbytes, block):
+    for rows, cols in itertools.product((1, 2, 3, 8, 16), (1, 2, 5, 16, 32)):
+        shape = rows * block[0], cols * block[1]
+        layout = transposing_layout(shape, nbytes, block, WAVE, waves)
+        assert layout.wave_count == waves
+        assert_covers(layout, shape)
+        steps = [(i, j) for i in range(block[0]) for j in range(block[1])]
+        for start in range(0, len(layout.items), len(steps)):  # a lane holds whole blocks, row by row
+            row, col = layout.items[start]
+            assert list(layout.items[start : start + len(steps)]) == [(row + i, col + j) for i, j in steps]
 
 
 OVER = {1: [(1, 1)], 4: [(2, 2), (4, 1), (1, 4)], 8: [(2, 4), (8, 1)]}

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from warpwave.backends.amd.arch import TARGETS
-from warpwave.backends.amd.lds import Read, conflicts, multiplicity, solve, total_conflicts
+from warpwave.backends.amd.lds import (
+    Read,
+    SharedLayout,
+    Swizzle,
+    conflicts,
+    least_conflicts,
+    multiplicity,
+    solve,
+    total_conflicts,
+)
 
 LANE = np.arange(64)
 GFX950, GFX942 = TARGETS["gfx950"].lds, TARGETS["gfx942"].lds
@@ -170,3 +181,29 @@ def test_equal_addresses_are_broadcast_and_a_column_conflicts():
     assert conflicts(B128, np.zeros(64, int)) == 0
     same_bank = LANE * 256
     assert conflicts(GFX950["ds_read_b32"], same_bank) == 62
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_and_the_search_against_all_swizzles(seed):
+    """Random accesses to rows of 64 bytes: no swizzle of three row bits beats the bound, and the search finds the best."""
+    rng = np.random.default_rng(seed)
+    access = list(GFX942.values())[seed % len(GFX942)]
+    columns = 64 // access.width
+    reads = [Read(access, rng.integers(0, 8, 64), rng.integers(0, columns, 64) * access.width // 2)]
+    chunk = max(16, access.width)
+    spaces = [range(0, min(64 << bit, 256), chunk) for bit in range(3)]
+    costs = [total_conflicts(SharedLayout(64, 2, Swizzle(masks)), reads) for masks in itertools.product(*spaces)]
+    assert least_conflicts(SharedLayout(64, 2), reads, chunk) <= min(costs)
+    found = total_conflicts(solve(64, 2, 8, reads, chunk), reads)
+    assert min(costs) <= found <= costs[0]
+
+
+def test_equal_problems_are_solved_once():
+    reads = [Read(B128, LANE % 32, LANE // 32 * 8)]
+    assert solve(128, 2, 32, reads) is solve(128, 2, 32, [Read(B128, LANE % 32, LANE // 32 * 8)])
+
+
+def test_fixed_rows_move_nothing():
+    found = solve(512, 2, 16, [Read(TR, LANE % 16 // 4 + 8 * (LANE // 32), 4 * (LANE % 4))], fixed=0b0100)
+    assert len(found.swizzle.masks) == 4
+    assert found.swizzle.masks[2] == 0
