@@ -29,6 +29,7 @@ TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
 ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
 DROPPED_ROW_ELEMENTS = 4096  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
+SHORT = 2048
 ATTENTION = {64: (192, 96), 128: (128, 128)}
 
 
@@ -55,6 +56,8 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     width = max((arguments[name].shape[-1] or 0) for name in ("q", "v"))
     queries = arguments["q"].shape[-2]
     tile = next((size for limit, size in ATTENTION.items() if width <= limit), None)
+    if tile is not None and queries is not None and queries < SHORT:
+        tile = ATTENTION[128]  # fewer queries of a last tile are wasted
     if arch != "sm90a" or tile is None or (queries is not None and queries < tile[0]):
         return {}
     return {"BQ": tile[0], "BK": tile[1]}
