@@ -100,9 +100,13 @@ class Launcher:
         try:
             yield
         except hip.HipError as error:
-            error.message = f"kernel {self.kernel.name} for {self.arch} on {device}: {error.message}"
-            error.loc = error.loc or self.kernel.loc
+            self.explain(error, device)
             raise
+
+    def explain(self, error: hip.HipError, device: Device) -> None:
+        """Name the kernel and its place."""
+        error.message = f"kernel {self.kernel.name} for {self.arch} on {device}: {error.message}"
+        error.loc = error.loc or self.kernel.loc
 
     def again(
         self, device: Device, arguments: Mapping[str, Argument], geometry: Geometry

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.amd.arguments import ALIGNMENT, Argument, Geometry, values
-from warpwave.backends.amd.runtime import devices
+from warpwave.backends.amd.runtime import devices, hip
 from warpwave.backends.amd.runtime.devices import Device
 from warpwave.backends.amd.runtime.streams import current_stream
 from warpwave.tiles.runtime.arrays import Array
@@ -46,9 +46,19 @@ class Relaunch:
             packed[slot.place] = address + slot.from_first
         for place, number in zip(self.numbers, numbers, strict=True):
             packed[place] = number
-        with self.launcher.explained(self.device), devices.current(self.device):
-            self.launcher.start(self.function, self.geometry, packed, current_stream(self.device.ordinal))
+        try:  # without the context managers of a first launch, which cost as much as HIP's launch itself
+            if hip.call("hipGetDevice") == self.device.ordinal:
+                self._start(packed)
+            else:
+                with devices.current(self.device):
+                    self._start(packed)
+        except hip.HipError as error:
+            self.launcher.explain(error, self.device)
+            raise
         return True
+
+    def _start(self, packed: Sequence[int | float]) -> None:
+        self.launcher.start(self.function, self.geometry, packed, current_stream(self.device.ordinal))
 
 
 def relaunch(
