@@ -152,7 +152,7 @@ class DirectLoop(AmdLoop):
             lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
             inside = f"row < {tile_rows} && col < {tile_cols}"
             places = ("row", "col")[-staged.tile.rank :]
-            inside += f" && {fetch.moving.inside(fetch.moving.first, places, staying=True)}"
+            inside += f" && {fetch.moving.inside_staying(lw, places)}"
             shift = f"{fetch.before} - i % {MAX_SHARED_M0} * {ROUND}" if fetch.is_even else "0"
             lw.body.line(f"{fetch.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} + {shift} : {OUTSIDE};")
 
@@ -182,7 +182,7 @@ class DirectLoop(AmdLoop):
                 f"const auto {source} = (const GLOBAL char *){window.tensor}.at({window.element}) - {fetch.before};"
             )
             places = [f"only_here({name}[{{i}}])" for name in (fetch.rows, fetch.cols)[-staged.tile.rank :]]
-            self._issue(fetch, target, source, "0", fetch.moving.inside(window, places, staying=False))
+            self._issue(fetch, target, source, "0", fetch.moving.inside_moving(window, places))
         with lw.body.block("else"):
             self._through_registers(staged, window, target, lw.name(fill))
 

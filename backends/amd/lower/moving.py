@@ -47,10 +47,18 @@ class MovingLoad:
         """Whether the tile's place along one of its own axes is the same for all trips."""
         return self.steps[self.first.axes[tile_axis]] == "0"
 
-    def inside(self, window: Window, places: Sequence[str], *, staying: bool) -> str:
-        """Condition that an element is in the tensor, along the axes that stay or along those that move."""
-        axes = [axis for axis in range(len(places)) if self.stays(axis) == staying]
-        return both(window.valid, *(window.inside(axis, places[axis]) for axis in axes))
+    def inside_moving(self, window: Window, places: Sequence[str]) -> str:
+        """Condition that an element of a trip's window is in the tensor along the axes that move."""
+        return both(window.valid, *(window.inside(axis, p) for axis, p in enumerate(places) if not self.stays(axis)))
+
+    def inside_staying(self, lw: Lowering, places: Sequence[str]) -> str:
+        """Condition that an element is in the tensor along the axes that stay, those beside the tile included."""
+        beside = [axis for axis, step in enumerate(self.steps) if step == "0" and axis not in self.first.axes]
+        extents = f"{self.first.tensor}.extents"
+        return both(
+            *(f"(u64)(long){lw.name(self.op.operands[2 + axis])} < (u64){extents}[{axis}]" for axis in beside),
+            *(self.first.inside(axis, place) for axis, place in enumerate(places) if self.stays(axis)),
+        )
 
 
 def step_of(lw: Lowering, loop: Op, value: Value) -> str | None:

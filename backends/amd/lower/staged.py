@@ -128,7 +128,7 @@ class StagedLoop(AmdLoop):
             places = declare_place(lw, layout, f"i * {run}")
             padded = zip(places, shape, layout.extent, strict=True)
             in_tile = [f"{place} < {extent}" for place, extent, covered in padded if covered > extent]
-            inside = both(moving.inside(moving.first, places, staying=True), *in_tile)
+            inside = both(moving.inside_staying(lw, places), *in_tile)
             element = " + ".join(f"{place} * (int){moving.first.stride(a)}" for a, place in enumerate(places))
             lw.body.line(f"{tile.offsets}[i] = {inside} ? ({element}) * {dtype.nbytes} : {OUTSIDE};")
         return tile

@@ -51,3 +51,23 @@ def test_tiles_are_where_their_coordinates_say(target, columns, row):
     for p, name in enumerate(PLACES):
         np.testing.assert_array_equal(got[16 * p : 16 * p + 16], expected["o"][16 * p : 16 * p + 16], err_msg=name)
     assert np.abs(expected["o"]).max() > 0
+
+
+def through_batches(a, b, o):
+    """o = the sum over batches of a's and b's products, from one before the first batch to two after the last."""
+    acc = ww.zeros(rt[f32, 16, 16])
+    for k in ww.pipeline(-1, a.shape[0] + 2):
+        x = ww.load(a, (k, 0, 1), st[bf16, 16, 32])
+        y = ww.load(b, (k, 0, 0), st[bf16, 16, 32])
+        acc = ww.mma_ABt(acc, x, y)
+    ww.store(o, (0, 0), acc)
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_batches_that_the_loop_runs_through(target):
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-3, 4, (6, 20, 40)).astype(bf16.numpy) for _ in range(2))
+    given = {"a": a, "b": b, "o": np.zeros((16, 16), np.float32)}
+    got = launch(program(captured(through_batches, given), target, stages=2), given)["o"]
+    x, y = a[:, :16, 32:40].astype(np.float32), b[:, :16, :8].astype(np.float32)
+    np.testing.assert_array_equal(got, np.einsum("bik,bjk->ij", x, y))
