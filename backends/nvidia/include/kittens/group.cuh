@@ -55,14 +55,16 @@ template <int N> struct group_scope {
 // TMA by the first thread of a group.
 template <int N> struct group_tma {
   DEVICE static bool first() { return threadIdx.x % (N * WARP_THREADS) == 0; }
-#define KITTENS_BY_FIRST(name) \
-  template <class... Args> DEVICE static void name(Args &&...args) { \
-    if (first()) kittens::tma::name(static_cast<Args &&>(args)...); \
+  DEVICE static void expect_bytes(semaphore &s, u32 bytes) {
+    if (first()) kittens::tma::expect_bytes(s, bytes);
   }
-  KITTENS_BY_FIRST(expect_bytes)
-  KITTENS_BY_FIRST(expect)
-  KITTENS_BY_FIRST(prefetch)
-#undef KITTENS_BY_FIRST
+  template <class... Args> DEVICE static void expect(semaphore &s, const Args &...objects) {
+    if (first()) kittens::tma::expect(s, objects...);
+  }
+  template <class Tile, class GL, class Coord = coord<Tile>>
+  DEVICE static void prefetch(Tile &dst, const GL &src, const Coord &at) {
+    if (first()) kittens::tma::prefetch(dst, src, at);
+  }
   template <class Tile, class GL, class Coord = coord<Tile>>
   DEVICE static void load_async(Tile &dst, const GL &src, const Coord &at, semaphore &s) {
     if (first()) kittens::tma::load_async(dst, src, at, s);
