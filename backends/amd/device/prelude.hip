@@ -326,6 +326,11 @@ DEVICE float log2_(float x) { return __builtin_log2f(x); }
 DEVICE float sqrt_(float x) { return __builtin_sqrtf(x); }
 // The instructions err by one ulp at most, but take subnormal operands for 0 and give 0 for subnormal results.
 DEVICE float fast_rcp(float x) { return __builtin_amdgcn_rcpf(x); }
+// Nearly always correctly rounded, for what is neither very large nor very small.
+DEVICE float close_rcp(float x) {
+  const float r = fast_rcp(x);
+  return __builtin_fmaf(__builtin_fmaf(-x, r, 1.0f), r, r);
+}
 DEVICE float rsqrt_(float x) {
   bool tiny = __builtin_fabsf(x) < 0x1p-126f;
   return __builtin_amdgcn_rsqf(tiny ? x * 0x1p24f : x) * (tiny ? 0x1p12f : 1.0f);
@@ -336,13 +341,13 @@ DEVICE float rcp_(float x) {
 }
 // From e^-|x|, which cannot overflow: e / (1 + e) keeps its relative accuracy down to subnormal results.
 DEVICE float sigmoid_(float x) {
-  float e = __builtin_expf(-__builtin_fabsf(x)), r = fast_rcp(1.0f + e);
+  float e = __builtin_expf(-__builtin_fabsf(x)), r = close_rcp(1.0f + e);
   return x < 0.0f ? e * r : x != x ? x : r;
 }
 // x e^x / (1 + e^x). Far left e^x would be subnormal or 0 where x e^x is not yet: there e^(x + 64), then e^-64.
 DEVICE float silu_(float x) {
   bool far = x < -64.0f;
-  float e = __builtin_expf((far ? 64.0f : 0.0f) - __builtin_fabsf(x)), r = fast_rcp(1.0f + e);
+  float e = __builtin_expf((far ? 64.0f : 0.0f) - __builtin_fabsf(x)), r = close_rcp(1.0f + e);
   return (x < 0.0f ? x * e : x) * (far ? 0x1.969d48p-93f : r);
 }
 
