@@ -92,6 +92,9 @@ def print_comparison(comparison: Comparison) -> int:
         v = difference.verdict
         what = f"{difference.case} {v.output}: {v.want:.8g} and {v.got:.8g}, allowed {v.bound:.3g}"
         console().print(f"[red]{escape(what)}[/]", soft_wrap=True)
+    known = Counter(d.why for d in comparison.differences if d.why)
+    for why, count in known.most_common(SHOWN):
+        console().print(f"known difference of {count} outputs: {escape(why)}", soft_wrap=True)
     for surprise in comparison.surprises[:SHOWN]:
         console().print(f"[red]ledger: {escape(str(surprise))}[/]", soft_wrap=True)
     for why, cases in comparison.left_out.items():

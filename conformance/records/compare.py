@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from warpwave.conformance.ledger import Outcome as Confirmation
-from warpwave.conformance.ledger import confirm
+from warpwave.conformance.ledger import confirm, explain
 from warpwave.conformance.probes import bits_of
 from warpwave.conformance.records.kept import Array, Kept, indices
 from warpwave.conformance.records.record import Record, Result
@@ -27,6 +28,14 @@ class Difference:
     label: tuple[str, str]
     targets: tuple[str, str]
     verdict: Verdict
+
+    @property
+    def why(self) -> str | None:
+        """What the ledger knows about differences of this op on these targets, if there is one."""
+        if self.verdict.level is Level.BIT_EXACT or not self.label[1]:
+            return None
+        op, dtype = self.label
+        return explain(re.split(r"[ _]", op)[0] if op.startswith(("mma", "cast")) else op, dtype, *self.targets)
 
 
 @dataclass

@@ -10,12 +10,12 @@ import pytest
 
 from warpwave.conformance.records import Record, Result, compare, read_record, write_record
 from warpwave.conformance.records.against import rerun
-from warpwave.conformance.records.compare import by_pair
+from warpwave.conformance.records.compare import Difference, by_pair
 from warpwave.conformance.records.kept import SAMPLE, Kept, digest, indices, keep
 from warpwave.conformance.records.record import merge
 from warpwave.conformance.runners import Outcome, Status, run_case
 from warpwave.conformance.suite import make_case
-from warpwave.conformance.verdicts import Level
+from warpwave.conformance.verdicts import Level, Verdict
 from warpwave.tiles.errors import TileValueError
 from warpwave.tiles.runtime.kernel import Kernel
 
@@ -178,3 +178,12 @@ def test_a_problem_is_kept(tmp_path):
     result = Result(Outcome("program:1", "x", Status.ERROR, problem="lost"))
     write_record(tmp_path / "r", Record({}, {}, (result,)))
     assert read_record(tmp_path / "r").results[0].outcome.problem == "lost"
+
+
+def test_a_difference_that_the_ledger_knows_is_explained():
+    """exp2 keeps subnormal results on one side and gives 0 on the other."""
+    verdict = Verdict("o", Level.WITHIN, 1, 0, 0, 0, (0,), 0.0, 1e-40, 1e-40, 1e-38, 0.5, 0.0)
+    known = Difference("ops:functions:f32", ("exp2", "f32"), ("reference", "amd:gfx950"), verdict)
+    assert "subnormal" in known.why
+    assert replace(known, label=("exp2", "f16")).why is None
+    assert replace(known, verdict=replace(verdict, level=Level.BIT_EXACT)).why is None
