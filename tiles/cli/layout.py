@@ -39,8 +39,11 @@ def _describe(layout: TileLayout) -> str:
         groups, lanes, items, _ = layout.lanes.coordinates.shape
         return f"{layout.label}: {items} elements a lane, {groups} {layout.lanes.group}s of {lanes}"
     assert layout.placement is not None
-    lost = sum(access.conflicts for access in layout.placement.accesses)
-    costs = [f"{a.instruction} {a.clocks} clocks" for a in layout.placement.accesses]
+    accesses = layout.placement.accesses
+    if not accesses:  # of which nothing is known, conflicts included
+        return f"{layout.label}: {layout.placement.swizzle}"
+    lost = sum(access.conflicts for access in accesses)
+    costs = [f"{a.instruction} {a.clocks} clocks" for a in accesses]
     verdict = "no bank conflicts" if not lost else f"{lost} clocks of bank conflicts"
     return f"{layout.label}: {layout.placement.swizzle}; {', '.join([*costs, verdict])}"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import warpwave
 from warpwave.tiles.errors import TileValueError
 from warpwave.tiles.runtime.kernel import Kernel
 
@@ -42,6 +43,9 @@ def load_object(reference: str) -> Any:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise TileValueError(f"there is no file {path}")
+    own = _own_name(path.resolve())
+    if own:
+        return _load_module(own)
     name = f"_warpwave_cli_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     assert spec is not None
@@ -51,6 +55,15 @@ def _load_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))  # as Python does for the script it runs
     spec.loader.exec_module(module)
     return module
+
+
+def _own_name(path: Path) -> str:
+    """The module of a file of this package, empty for others: tuned constants know the library's kernels by it."""
+    package = Path(warpwave.__file__).parent
+    for folder in (p for p in package.iterdir() if p.is_dir()):
+        if path.is_relative_to(folder.resolve()):
+            return ".".join(("warpwave", folder.name, *path.relative_to(folder.resolve()).with_suffix("").parts))
+    return ""
 
 
 def _load_module(name: str) -> ModuleType:

@@ -19,7 +19,12 @@ def draw_banks(canvas: Canvas, placement: Placement, type_: TileType, x: float, 
     total = sum(a.conflicts for a in placement.accesses)
     canvas.text(x, y, f"{size} bytes; {placement.swizzle}", size=12)
     verdict = "no bank conflicts" if not total else f"{_count(total, 'clock')} lost to bank conflicts"
-    canvas.text(x, y + 16, f"{_count(len(placement.accesses), 'kind')} of access: {verdict}", size=12)
+    known = (
+        f"{_count(len(placement.accesses), 'kind')} of access: {verdict}"
+        if placement.accesses
+        else "accesses: not known"
+    )
+    canvas.text(x, y + 16, known, size=12)
     top = _draw_memory(canvas, placement, type_, line_bytes, x + 44, y + 58)
     for access in placement.accesses:
         top = _draw_access(canvas, access, x + 44, top + 54)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from warpwave.tiles.cli import agreement, main
 from warpwave.tiles.cli.agreement import compare, fill_outputs
-from warpwave.tiles.cli.loading import parse_constant
+from warpwave.tiles.cli.loading import load_kernel, parse_constant
 
 KERNELS = """
     import numpy as np
@@ -254,3 +255,12 @@ def test_a_constant_expectation_is_called_weak():
     assert compare("c", np.zeros(4, np.float32), np.zeros(4), np.zeros(4)).constant
     assert not compare("c", np.arange(4, dtype=np.float32), wide(0, 1, 2, 3), np.zeros(4)).constant
     assert compare("c", np.zeros((0, 4), np.float32), np.zeros((0, 4)), np.zeros((0, 4))).agree
+
+
+def test_a_file_of_the_library_is_its_module():
+    """So that tuned constants, which know kernels by their module, apply to it."""
+    import warpwave.kernels.softmax as module
+
+    file = Path(module.__file__).resolve()
+    assert load_kernel(f"{file}:softmax") is module.softmax
+    assert load_kernel(f"{module.__file__}:softmax") is module.softmax
