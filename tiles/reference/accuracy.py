@@ -34,11 +34,11 @@ ACCURACY: dict[str, Allowance] = {
     "rsqrt": Allowance(2),
     "rcp": Allowance(2),
     "tanh": Allowance(4),
-    "sigmoid": Allowance(4, floor=0.0),
+    "sigmoid": Allowance(7, floor=0.0),
     "erf": Allowance(4),
     "gelu": Allowance(4, argument_ulps=2),
     "gelu_tanh": Allowance(4, argument_ulps=2),
-    "silu": Allowance(4),
+    "silu": Allowance(8),
 }
 
 
