@@ -72,21 +72,23 @@ DEVICE float rcp_(float x) { return rcp_approx(x); }
 DEVICE float tanh_(float x) { return tanhf(x); }
 DEVICE float erf_(float x) { return erff(x); }
 
-// From e^-|x|, which cannot overflow: e / (1 + e) keeps its relative accuracy down to subnormal results.
+// 1 / (1 + e^-x); far left, where e^-x would overflow, that is e^x.
 DEVICE float sigmoid_(float x) {
-  float e = expf(-fabsf(x)), r = __frcp_rn(1.0f + e);
-  return x < 0.0f ? e * r : x != x ? x : r;
+  bool far = x < -80.0f;
+  float e = expf(far ? x : -x);
+  return far ? e : __frcp_rn(1.0f + e);
 }
-// x e^x / (1 + e^x). Far left e^x would be subnormal or 0 where x e^x is not yet: there e^(x + 64), then e^-64.
+// x / (1 + e^-x). Far left that is x e^x, and e^x would be subnormal or 0 where x e^x is not yet: there e^(x + 64),
+// then e^-64.
 DEVICE float silu_(float x) {
-  bool far = x < -64.0f;
-  float e = expf((far ? 64.0f : 0.0f) - fabsf(x)), r = far ? 0x1.969d48p-93f : __frcp_rn(1.0f + e);
-  return x < 0.0f ? x * e * r : x * r;
+  bool far = x < -80.0f;
+  float e = expf(far ? x + 64.0f : -x);
+  return far ? x * e * 0x1.969d48p-93f : __fdiv_rn(x, 1.0f + e);
 }
 DEVICE float gelu_(float x) { return 0.5f * x * (1.0f + erff(x * 0x1.6a09e6p-1f)); }
 DEVICE float gelu_tanh_(float x) {
   float u = 0x1.988454p-1f * (x + 0.044715f * x * x * x);
-  return __fdiv_rn(x, 1.0f + expf(-2.0f * u));
+  return x * rcp_approx(1.0f + expf(-2.0f * u));
 }
 
 // -- random numbers ------------------------------------------------------------------------------------
