@@ -19,6 +19,7 @@ Item = tuple[str, Sequence[str]]
 STARTED, DONE, LAST = "started", "done", "done, and this process ends"
 CASE_SECONDS = 300.0
 START_SECONDS = 120.0
+GRACE_SECONDS = 20.0
 
 
 @dataclass
@@ -34,7 +35,10 @@ class Worker:
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a case may take once it has started, and when no further case is begun (a `time.monotonic()`)."""
+    """How long a case may take once it has started, and when no further case is begun (a `time.monotonic()`).
+
+    Cases that are still running GRACE_SECONDS after that are given up, as if they had not been begun.
+    """
 
     case_seconds: float = CASE_SECONDS
     end: float = float("inf")
@@ -52,7 +56,7 @@ def run_parallel(cases: Iterable[Item], jobs: int, limits: Limits | None = None)
                 _give(worker, waiting, targets, limits)
             idle = []
             busy = [w for w in workers if w.case]
-            if not busy:
+            if not busy or time.monotonic() > limits.end + GRACE_SECONDS:
                 return
             ready = wait([w.pipe for w in busy], timeout=1.0)
             for worker in busy:

@@ -138,6 +138,14 @@ def test_a_process_that_has_lost_its_device_is_replaced(monkeypatch):
     assert len({o.problem for o in outcomes}) == 3
 
 
+def test_a_case_that_runs_on_after_the_limit_is_given_up(monkeypatch):
+    monkeypatch.setattr(pool, "_serve", dying)
+    monkeypatch.setattr(pool, "GRACE_SECONDS", 0.0)
+    start = time.monotonic()
+    assert list(run_parallel([("program:2", ["a"])], 1, Limits(end=start + 0.5))) == []
+    assert time.monotonic() - start < 50  # it sleeps for 60
+
+
 def test_no_case_is_begun_after_the_time_limit():
     cases = [(f"program:{i}", ["reference"]) for i in range(4)]
     assert list(run_parallel(cases, 1, Limits(end=time.monotonic() - 1))) == []
