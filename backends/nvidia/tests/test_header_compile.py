@@ -51,7 +51,9 @@ def test_headers_name_no_file_of_a_host_toolkit() -> None:
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize("name", sorted(device_kernels.SOURCES))
+@pytest.mark.parametrize(
+    "name", ["functions", "registers", "transfers", pytest.param("products", marks=pytest.mark.sweep)]
+)
 def test_device_tests_compile_without_local_memory(name: str) -> None:
     """What the GPU tests run: every operation of the headers is used by one of them."""
     kernel = device_kernels.SOURCES[name]
