@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warpwave.tiles.capture.dependencies import Dependency
+from warpwave.tiles.capture.dependencies import Dependency, function_parts
 from warpwave.tiles.capture.expressions import EXPRESSIONS
 from warpwave.tiles.capture.interpreter import Interpreter
 from warpwave.tiles.capture.scope import Frame
@@ -22,6 +22,8 @@ from warpwave.tiles.language.handles import Tensor, Tile
 from warpwave.tiles.passes import canonicalise
 from warpwave.tiles.types import TensorType, Type
 
+_is = operator.is_
+
 
 @dataclass(frozen=True)
 class Captured:
@@ -33,9 +35,9 @@ class Captured:
     def up_to_date(self) -> bool:
         """Whether capturing again would see the same outside values."""
         try:
-            for get, namespace, values in self._globals:
-                if not all(map(operator.is_, get(namespace), values)):
-                    return all(d.unchanged() for d in self.dependencies)
+            for get, owner, values in self._quick:
+                if not all(map(_is, get(owner), values)):
+                    return all([d.unchanged() for d in self.dependencies])
             for dependency in self._others:
                 value, same = dependency.read(), dependency.same
                 if value is dependency.fixed and value is not None:
@@ -47,21 +49,35 @@ class Captured:
         return True
 
     @functools.cached_property
-    def _globals(self) -> list[tuple[Callable[[Any], Any], dict[str, Any], tuple[Any, ...]]]:
-        """The fixed values of each namespace, which one call reads: every launch asks for them."""
+    def _quick(self) -> list[tuple[Callable[[Any], tuple[Any, ...]], Any, tuple[Any, ...]]]:
+        """What one call reads for many dependencies: every launch asks for them.
+
+        Fixed values of one namespace, and the parts of helper functions: a getter, what it reads, what that was.
+        """
         found: dict[int, list[Dependency]] = {}
         for dependency in self.dependencies:
-            if dependency.fixed is not None and dependency.namespace is not None:
+            if dependency.namespace is not None and dependency not in self._others:
                 found.setdefault(id(dependency.namespace), []).append(dependency)
         groups = [[*group, group[0]] for group in found.values()]  # at least two, so that the getter gives a tuple
-        return [
-            (operator.itemgetter(*[d.name for d in group]), group[0].namespace or {}, tuple(d.fixed for d in group))
+        variables = [
+            (operator.itemgetter(*[d.name for d in group]), group[0].namespace, tuple(d.fixed for d in group))
             for group in groups
         ]
+        functions = [(function_parts, d.function, d.fixed) for d in self.dependencies if _is_plain_function(d)]
+        return [*variables, *functions]
 
     @functools.cached_property
     def _others(self) -> list[Dependency]:
-        return [d for d in self.dependencies if d.fixed is None or d.namespace is None]
+        return [
+            d
+            for d in self.dependencies
+            if not _is_plain_function(d) and (d.fixed is None or d.namespace is None or d.name not in d.namespace)
+        ]
+
+
+def _is_plain_function(dependency: Dependency) -> bool:
+    """The parts of a function whose defaults cannot change within."""
+    return dependency.function is not None and dependency.fixed is not None
 
 
 def capture(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:

@@ -30,6 +30,7 @@ class Dependency:
     fixed: Any = None
     same: Callable[[Any], bool] | None = None
     namespace: dict[str, Any] | None = None  # where `name` is a variable, if it is one
+    function: types.FunctionType | None = None  # whose parts these are, if they are
 
     def unchanged(self) -> bool:
         """Whether reading it now gives what capture saw."""
@@ -75,8 +76,7 @@ class Dependencies:
 
     def function(self, function: types.FunctionType) -> None:
         """A helper: its code and defaults."""
-        parts = _function_parts(function)
-        self._record(function, "()", functools.partial(_function_parts, function), parts, _same_parts(*parts))
+        self._record(function, "()", functools.partial(function_parts, function), function_parts(function))
 
     def constant(self, name: str, value: Any) -> None:
         """A compile-time constant of the kernel, which its caller owns."""
@@ -97,14 +97,13 @@ class Dependencies:
         name: str,
         read: Callable[[], Any],
         value: Any,
-        same: Callable[[Any], bool] | None = None,
     ) -> Any:
         key = (id(owner), name)
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
             fixed = value if _is_fixed(value) else None
             self._seen[key] = Dependency(
-                name, read, freeze(value), fixed, same or _same_contents(value), owner if type(owner) is dict else None
+                name, read, freeze(value), fixed, _same_contents(value), _namespace(owner), _function(owner, name)
             )
             self._watch(self._seen[key], value)
         return value
@@ -118,7 +117,7 @@ def _is_language(module: str) -> bool:
     return module == "warpwave" or module.startswith("warpwave.tiles")
 
 
-_function_parts = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
+function_parts = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
 
 
 def _is_mutable(value: Any) -> bool:
@@ -155,11 +154,13 @@ def _holds(container: Any, kept_alive: list[Any], ids: list[int], other: Any) ->
     return other is container and [*map(id, _contents(other))] == ids
 
 
-def _same_parts(code: Any, defaults: Any, kwdefaults: Any) -> Callable[[Any], bool] | None:
-    """For a function: the same code, and the same defaults, which are fixed, if there are any."""
-    if kwdefaults is not None or not _is_fixed(defaults):
-        return None
-    return lambda other: other[0] is code and other[1] is defaults and other[2] is None
+def _namespace(owner: Any) -> dict[str, Any] | None:
+    """Where the names of an owner are looked up, if it is nothing but that: a module's attributes are its globals."""
+    return vars(owner) if type(owner) is types.ModuleType else owner if type(owner) is dict else None
+
+
+def _function(owner: Any, name: str) -> types.FunctionType | None:
+    return owner if type(owner) is types.FunctionType and name == "()" else None
 
 
 # -- comparing values ---------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ def freeze(value: Any) -> Any:
     if isinstance(value, types.BuiltinMethodType):
         return ("method", Identity(value.__self__), value.__name__)
     if isinstance(value, types.FunctionType):
-        return ("function", Identity(value), *(freeze(p) for p in _function_parts(value)))
+        return ("function", Identity(value), *(freeze(p) for p in function_parts(value)))
     return ("object", Identity(value))
 
 

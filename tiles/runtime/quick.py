@@ -10,6 +10,7 @@ import math
 import types
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from warpwave.tiles.dtypes import DType
@@ -80,10 +81,6 @@ class Step:
     dtype: DType | None = None
     number: Number = 0
 
-    def value(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The argument as the caller gave it."""
-        return args[self.place] if type(self.place) is int else kwargs[self.place]  # type: ignore[index]
-
 
 @dataclass(frozen=True)
 class Route:
@@ -93,21 +90,24 @@ class Route:
     steps: tuple[Step, ...]
     again: Start | None
 
+    @cached_property
+    def _tensors(self) -> tuple[Any, ...]:
+        return tuple(step.place for step in self.steps if step.view is not None)
+
+    @cached_property
+    def _numbers(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.view is None)
+
     def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Launch on the call's arguments; False if one does not fit its parameter, which binding explains."""
-        tensors, numbers = [], []
-        try:
-            for step in self.steps:
-                if step.view is not None:
-                    place = step.place
-                    tensors.append(args[place] if type(place) is int else kwargs[place])  # type: ignore[index]
-                elif step.place is None:
-                    numbers.append(step.number)
-                else:
-                    numbers.append(number(step.dtype, step.value(args, kwargs)))  # type: ignore[arg-type]
-        except TileError:
-            return False
-        if self.again is None or not self.again([t.data_ptr() for t in tensors], numbers):
+        tensors = [args[place] if type(place) is int else kwargs[place] for place in self._tensors]
+        numbers: list[Number] = []
+        if self._numbers:
+            try:
+                numbers = [_number(step, args, kwargs) for step in self._numbers]
+            except TileError:
+                return False
+        if self.again is None or not self.again([tensor.data_ptr() for tensor in tensors], numbers):
             self.compiled.program.run(self._arguments(iter(tensors), iter(numbers)))
         return True
 
@@ -116,6 +116,13 @@ class Route:
         for step in self.steps:
             arguments[step.name] = next(numbers) if step.view is None else _view(step.view, next(tensors))
         return arguments
+
+
+def _number(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Number:
+    place = step.place
+    if place is None:
+        return step.number
+    return number(step.dtype, args[place] if type(place) is int else kwargs[place])  # type: ignore[arg-type, index]
 
 
 def _view(fields: dict[str, Any], tensor: Any) -> Array:

@@ -16,6 +16,7 @@ from warpwave.backends.nvidia.runtime.plan import Plan
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
 
 Number = int | float | bool
+_OTHER_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
 
 
 @dataclass(frozen=True)
@@ -46,35 +47,32 @@ class Relaunch:
 
     def __call__(self, addresses: Sequence[int], numbers: Sequence[Number]) -> bool:
         """Start; False, and nothing is done, if these addresses or numbers ask for another plan."""
-        together = 0
-        for address in addresses:
-            together |= address
-        if together % UNIT:
-            return False
         for place, value in self.needed:
             if numbers[place] != value:
                 return False
-        if not devices.is_current(self.plan.device):
-            with devices.current(self.plan.device):
-                return self(addresses, numbers)
         ready: Ready = getattr(self._local, "ready", None) or self._prepare()
-        self._fill(ready.buffer, addresses, numbers)
-        (code,) = ready.start(self.stream())
-        if code:
-            raise self.explained(driver.failure(code, "cuLaunchKernel"), self.plan.device)
-        return True
-
-    def _fill(self, buffer: Buffer, addresses: Sequence[int], numbers: Sequence[Number]) -> None:
-        words, memory = buffer.words, buffer.bytes
+        together, words, memory = 0, ready.buffer.words, ready.buffer.bytes
         for word, address in zip(self.words, addresses):  # noqa: B905 (strict costs as much as the loop)
             words[word] = address
+            together |= address
+        if together % UNIT:
+            return False
         for write, number in zip(self.writers, numbers):  # noqa: B905
             write(memory, number)
-        try:
-            for slot in self.plan.maps:
-                memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
-        except driver.CudaError as error:
-            raise self.explained(error, self.plan.device) from None
+        for slot in self.plan.maps:
+            memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
+        (code,) = ready.start(self.stream())
+        if code:
+            self._start_on_device(ready, code)
+        return True
+
+    def _start_on_device(self, ready: Ready, code: Any) -> None:
+        """After a refused launch: the context was not current, as the driver says where a kernel is of another one."""
+        if code.name in _OTHER_CONTEXT and not devices.is_current(self.plan.device):
+            with devices.current(self.plan.device):
+                (code,) = ready.start(self.stream())
+        if code:
+            raise self.explained(driver.failure(code, "cuLaunchKernel"), self.plan.device)
 
     def _prepare(self) -> Ready:
         """This thread's buffer, filled with what does not change; there is no status word and there are no prints."""

@@ -39,6 +39,13 @@ class Gpu:
     shared: int = 232448
 
 
+@dataclass
+class Refused:
+    """A call that fails with a code."""
+
+    code: Any
+
+
 class FakeCuda:
     """`sizes` are the byte sizes of the kernel's parameters, which the real driver knows from the code."""
 
@@ -51,6 +58,7 @@ class FakeCuda:
         self.failing: dict[str, Any] = {}
         self.capturing: set[int] = set()
         self.resident = 2
+        self.contexts: dict[int, int] = {}  # of functions
         self.memory: dict[int, Any] = {}
         self._context = threading.local()
         self._modes = threading.local()
@@ -64,6 +72,8 @@ class FakeCuda:
             if name in self.failing:
                 return (self.failing[name],)
             result = getattr(self, f"do_{name}")(*arguments)
+            if isinstance(result, Refused):
+                return (result.code,)
             return (OK, *result) if isinstance(result, tuple) else (OK,) if result is None else (OK, result)
 
         return call
@@ -110,7 +120,9 @@ class FakeCuda:
 
     def do_cuModuleLoadData(self, image):
         assert isinstance(image, bytes)
-        return 0x1000 + len(self.called("cuModuleLoadData"))
+        module = 0x1000 + len(self.called("cuModuleLoadData"))
+        self.contexts[module + 0x1000] = self.do_cuCtxGetCurrent()
+        return module
 
     def do_cuModuleGetFunction(self, module, name):
         return module + 0x1000
@@ -167,13 +179,12 @@ class FakeCuda:
         ctypes.memmove(int(encoded.getPtr()), address.to_bytes(8, "little") * 16, 128)
         return encoded
 
-    # -- launches
+    # -- launches: a kernel of another context than the current one is refused, as the driver does
 
     def do_cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
         assert extra == 0
-        self._record(
-            Launch(function, (gx, gy, gz), (bx, by, bz), shared, stream, self.do_cuCtxGetCurrent()), parameters
-        )
+        launch = Launch(function, (gx, gy, gz), (bx, by, bz), shared, stream, self.do_cuCtxGetCurrent())
+        return self._started(launch, parameters)
 
     def do_cuLaunchKernelEx(self, config, function, parameters, extra):
         (attribute,) = config.attrs
@@ -188,10 +199,14 @@ class FakeCuda:
             self.do_cuCtxGetCurrent(),
             cluster=attribute.value.clusterDim.x,
         )
-        self._record(launch, parameters)
+        return self._started(launch, parameters)
 
-    def _record(self, launch: Launch, parameters: int) -> None:
+    def _started(self, launch: Launch, parameters: int) -> Refused | None:
+        if self.contexts[launch.function] != launch.context:
+            codes = real.CUresult
+            return Refused(codes.CUDA_ERROR_INVALID_HANDLE if launch.context else codes.CUDA_ERROR_INVALID_CONTEXT)
         pointers = (ctypes.c_void_p * len(self.sizes)).from_address(parameters)
         launch.parameters = [ctypes.string_at(p, size) for p, size in zip(pointers, self.sizes, strict=True)]
         self.launches.append(launch)
         self.on_launch(launch)
+        return None
