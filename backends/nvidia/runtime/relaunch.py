@@ -16,7 +16,6 @@ from warpwave.backends.nvidia.runtime.plan import Plan
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
 
 Number = int | float | bool
-_OTHER_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,11 @@ class Relaunch:
         return True
 
     def _start_on_device(self, ready: Ready, code: Any) -> None:
-        """After a refused launch: the context was not current, as the driver says where a kernel is of another one."""
-        if code.name in _OTHER_CONTEXT and not devices.is_current(self.plan.device):
+        """After a refused launch: if that was for want of the device's context, again with it.
+
+        The driver refuses kernels of a context that is not current; asking it before each launch costs more.
+        """
+        if not devices.is_current(self.plan.device):
             with devices.current(self.plan.device):
                 (code,) = ready.start(self.stream())
         if code:

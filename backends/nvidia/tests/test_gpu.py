@@ -128,6 +128,29 @@ def test_threads(program, torch):
     assert not wrong
 
 
+def test_launching_again(program, torch):
+    """Also from a thread that has no context yet, and on another stream."""
+    x, y = torch.randn(100, 64, device="cuda"), torch.zeros(100, 64, device="cuda")
+    again = program.again({"x": borrow(x), "y": borrow(y), "factor": 1.0})
+    stream = torch.cuda.Stream()
+
+    def launch(factor):
+        assert again([x.data_ptr(), y.data_ptr()], [factor])
+
+    worker = threading.Thread(target=launch, args=(5.0,))
+    worker.start()
+    worker.join()
+    torch.cuda.synchronize()
+    assert bool((y == 5 * x).all())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        x.fill_(2)
+        launch(3.0)
+    stream.synchronize()
+    assert bool((y == 6).all())
+    assert not again([x.data_ptr() + 4, y.data_ptr()], [1.0])
+
+
 CHECK = (
     STRUCTS
     + """
