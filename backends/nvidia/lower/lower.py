@@ -238,6 +238,7 @@ def _blocks(lw: NvidiaLowering) -> Iterator[None]:
     share = f" / {cluster}" if cluster > 1 else ""
     loop = f"for (int block_id = blockIdx.x{share}; block_id < blocks; block_id += gridDim.x{share})"
     with lw.body.block(loop):
+        lw.enter_region()  # other warps may still read what the block before left in shared memory
         yield
         lw.enter_region()
         if not lw.plan.producer:

@@ -48,7 +48,7 @@ def lower_wgmma(lw: NvidiaLowering, op: Op) -> None:
         lw.body.line(f"pin({name});")
     lw.body.line("ptx::wgmma_fence();")
     with lw.body.each(steps, "s"), lw.body.each(len(blocks), "m"), lw.body.each(across, "n"):
-        target = f"{name}.v[m * {across} + n]{'.e'}"
+        target = f"{name}.v[m * {across} + n].e"
         b = f"b_panels + {_advance(second, f'b_col + n * {columns}', 's')}"
         accumulate = "s > 0" if fresh else "true"
         lw.body.line(f"ptx::wgmma<{_formats(op, first, second)}>({target}, {_a(first, steps)}, {b}, {accumulate});")
