@@ -60,8 +60,6 @@ namespace detail {
 
 template <class R> concept registers = ducks::rt::all<R> || ducks::rv::all<R>;
 
-template <class T> DEVICE T scalar_of(float x) { return base_types::convert_to<T>(x); }
-
 // Item i of another operand: of a tile or vector of the same type, or a scalar.
 template <class R, class U> DEVICE typename R::T operand(const U &u, int i) {
   if constexpr (base_types::same<R, U>) return ww::get(u, i);

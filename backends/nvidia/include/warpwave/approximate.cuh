@@ -13,7 +13,6 @@ namespace ww {
 WW_APPROXIMATE(ex2, "ex2.approx.ftz")      // 2.06 ulp; 0 instead of a subnormal result
 WW_APPROXIMATE(rsqrt_approx, "rsqrt.approx")  // 1.51 ulp
 WW_APPROXIMATE(rcp_approx, "rcp.approx")      // 1 ulp
-WW_APPROXIMATE(tanh_approx, "tanh.approx")    // 134 ulp
 #undef WW_APPROXIMATE
 
 }  // namespace ww

@@ -28,12 +28,6 @@ DEVICE int trip_count(int start, int stop, int step) {
   return distance <= 0 ? 0 : (int)((distance + stride - 1) / stride);
 }
 
-// The value, in a way that keeps what is computed from it on the path that needs it.
-DEVICE int only_here(int x) {
-  asm volatile("" : "+r"(x));
-  return x;
-}
-
 // The value, in a register that the optimiser does not know the origin of.
 DEVICE int in_register(int x) {
   asm("" : "+r"(x));

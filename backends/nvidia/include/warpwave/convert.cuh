@@ -40,18 +40,6 @@ template <> DEVICE float to<float>(float x) { return x; }
 template <> DEVICE f16 to<f16>(float x) { return f16_from<rne, false>(x); }
 template <> DEVICE bf16 to<bf16>(float x) { return bf16_from<rne, false>(x); }
 
-// Two f32 to a pair in one register, x in the lower half: one instruction.
-DEVICE u32 bf16_pair(float x, float y) {
-  u32 pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-  return pair;
-}
-DEVICE u32 f16_pair(float x, float y) {
-  u32 pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-  return pair;
-}
-
 // An integer as f32 rounded to odd: rounding that to a shorter format in any mode is rounding the integer.
 DEVICE float odd_from_integer(long x) {
   float f = __ll2float_rz(x);

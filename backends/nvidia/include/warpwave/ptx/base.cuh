@@ -21,7 +21,7 @@ DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(
 DEVICE u64 global_address(const void *p) { return (u64)__cvta_generic_to_global(p); }
 
 // The element formats of the matrix instructions, as PTX spells them.
-enum Format { F16, BF16, TF32, E4M3, E5M2, S8, U8, F32, S32 };
+enum Format { F16, BF16, TF32, E4M3, E5M2, S8, U8 };
 template <Format> struct spelling;
 template <> struct spelling<F16> { static constexpr char text[] = "f16"; static constexpr int bytes = 2; };
 template <> struct spelling<BF16> { static constexpr char text[] = "bf16"; static constexpr int bytes = 2; };
@@ -30,8 +30,6 @@ template <> struct spelling<E4M3> { static constexpr char text[] = "e4m3"; stati
 template <> struct spelling<E5M2> { static constexpr char text[] = "e5m2"; static constexpr int bytes = 1; };
 template <> struct spelling<S8> { static constexpr char text[] = "s8"; static constexpr int bytes = 1; };
 template <> struct spelling<U8> { static constexpr char text[] = "u8"; static constexpr int bytes = 1; };
-template <> struct spelling<F32> { static constexpr char text[] = "f32"; static constexpr int bytes = 4; };
-template <> struct spelling<S32> { static constexpr char text[] = "s32"; static constexpr int bytes = 4; };
 
 }  // namespace ptx
 }  // namespace ww

@@ -19,9 +19,4 @@ DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memor
 // Until at most N of this thread's groups are unfinished.
 template <int N = 0> DEVICE void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 
-// The barrier at this address gets an arrival of this thread when its copies so far have landed.
-DEVICE void cp_async_arrive(u32 barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 }  // namespace ww::ptx

@@ -96,8 +96,6 @@ DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;
   }
 WW_SPECIAL(cluster_rank, "cluster_ctarank")
 WW_SPECIAL(cluster_size, "cluster_nctarank")
-WW_SPECIAL(cluster_id_x, "clusterid.x")
-WW_SPECIAL(cluster_count_x, "nclusterid.x")
 WW_SPECIAL(multiprocessor, "smid")
 #undef WW_SPECIAL
 
@@ -124,7 +122,6 @@ DEVICE bool elect() {
 
 // Writes to shared memory by threads become visible to TMA and wgmma.
 DEVICE void fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-DEVICE void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 // Initialised mbarriers become visible to the cluster and to TMA.
 DEVICE void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
