@@ -142,13 +142,13 @@ class DirectLoop(AmdLoop):
         tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
         size = shared.dtype.nbytes
         lw.body.line(f"int {fetch.rows}[{fetch.count}], {fetch.cols}[{fetch.count}], {fetch.offsets}[{fetch.count}];")
-        masks = [f"((row >> {b} & 1) * {m})" for b, m in enumerate(shared.masks) if m]
         stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
         with lw.body.each(fetch.count):
-            lw.body.line(f"const int place = {fetch.slot('i')} + lane * {DIRECT};")
-            lw.body.line(f"const int row = place / {shared.pitch};")
-            unswizzled = f"(place ^ ({' ^ '.join(masks)}))" if masks else "place"
-            lw.body.line(f"const int col = {unswizzled} % {shared.pitch} / {size};")
+            lw.body.line(f"int place = {fetch.slot('i')} + lane * {DIRECT};")
+            for bit, mask in reversed(list(enumerate(shared.masks))):  # a mask moves what is below its row bit
+                if mask:
+                    lw.body.line(f"place ^= (place / {shared.pitch} >> {bit} & 1) * {mask};")
+            lw.body.line(f"const int row = place / {shared.pitch}, col = place % {shared.pitch} / {size};")
             lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
             inside = f"row < {tile_rows} && col < {tile_cols}"
             places = ("row", "col")[-staged.tile.rank :]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 
 from warpwave.backends.amd.arch import Mfma
@@ -176,7 +178,8 @@ def _transposed_places(lw: AmdLowering, operand: Operand, shared: SharedTile, ru
     own = f"((lane & {step - 1}) >> 4) * 16 + (lane & {across - 1}) * {run}"
     column = " + ".join([own, *operand.waves(lw)])
     block = f"{lw.table(operand.places)}[i - i % {period}] * {size}"
-    if operand.order.constant_bits(run) & looked_at:
+    moved = functools.reduce(operator.or_, shared.masks, 0)
+    if operand.order.constant_bits(run) & looked_at or any(first * shared.pitch & moved for first in firsts):
         place = shared.within(
             f"({row} + {lw.table(firsts)}[(READ) / {period}])", f"({column} + (READ) % {period} * {step})"
         )

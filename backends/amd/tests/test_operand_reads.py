@@ -6,7 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import warpwave as ww
+from warpwave import f32, rt, st
 from warpwave.backends.amd.backend import BACKEND
+from warpwave.backends.amd.tests.harness import BOTH, captured, launch, program
 from warpwave.kernels.gemm import gemm
 from warpwave.tiles.runtime.arrays import borrow
 
@@ -69,3 +72,35 @@ def test_any_storage_is_read_wide(target, dtype, ta, tb):
 def test_every_storage_is_read_wide(target, kind, ta, tb):
     dtype = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "i8": np.int8, "fp8": FP8[target]}[kind]
     assert_wide_and_free_of_conflicts(target, dtype, ta, tb)
+
+
+@pytest.mark.parametrize(("rows", "depth"), [(16, 128), (32, 64), (48, 32)])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int8])
+def test_rows_shorter_than_the_banks_are_wide(dtype, rows, depth):
+    """The swizzle then moves among neighbouring rows, which direct loads and transposing reads must agree about."""
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(rows)
+    a, b = (rng.integers(-2, 3, (2 * depth, rows)).astype(dtype) for _ in range(2))
+    c = np.zeros((rows, rows), np.int32 if dtype.kind == "i" else np.float32)
+    ir = gemm.compile(a, b, c, transpose_a=True, BM=rows, BN=rows, BK=depth, target="reference").ir
+    BACKEND.compile(ir, "amd:gfx950", {}).simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)})
+    np.testing.assert_array_equal(c, a.astype(np.float64).T @ b.astype(np.float64))
+
+
+def both_ways(x, y, o, *, R, C):
+    """o = y x^T x: x's rows are summed over once along their length and once across."""
+    for _ in ww.pipeline(1):
+        tile = ww.load(x, (0, 0), st[x.dtype, R, C])
+        first = ww.mma_ABt(ww.zeros(rt[f32, 16, R]), ww.load(y, (0, 0), rt[x.dtype, 16, C]), tile)
+        ww.store(o, (0, 0), ww.mma_AB(ww.zeros(rt[f32, 16, C]), ww.cast(first, x.dtype), tile))
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (32, 128), (64, 32)], ids=str)
+@pytest.mark.parametrize("target", BOTH)
+def test_a_tile_that_is_read_both_ways(target, shape):
+    rng = np.random.default_rng(7)
+    x, y = (rng.integers(-1, 2, (n, shape[1])).astype(ml_dtypes.bfloat16) for n in (shape[0], 16))
+    arguments = {"x": x, "y": y, "o": np.zeros((16, shape[1]), np.float32)}
+    kernel = captured(both_ways, arguments, R=shape[0], C=shape[1])
+    got = launch(program(kernel, target), arguments)["o"]
+    np.testing.assert_array_equal(got, y.astype(np.float64) @ x.astype(np.float64).T @ x.astype(np.float64))
