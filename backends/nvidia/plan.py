@@ -113,8 +113,8 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     largest = max(_elements(op.result.tile) for op in found)
     rows = max(op.result.tile.shape[0] for op in found)
     held = _held_registers(found)
-    choices = (12,) if rows == 192 else (1, 4, 8, 16)
     single = any(op.operands[1].tile.dtype.name == "f32" and op.attrs["precision"] != "tf32" for op in found)
+    choices = (12,) if rows == 192 else (1, 4, 8, 16)[single:]
     share = 4 if single else 1  # without matrix instructions operands are held in registers, too
     enough = (w for w in choices if held * share <= MOST_HELD[w] * w and (w > 4 or largest <= 32 * WARP * w))
     warps = next(enough, choices[-1])
