@@ -58,12 +58,19 @@ class Relaunch:
             return False
         for write, number in zip(self.writers, numbers):  # noqa: B905
             write(memory, number)
-        for slot in self.plan.maps:
-            memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
+        if self.plan.maps:
+            self._write_maps(memory, addresses)
         (code,) = ready.start(self.stream())
         if code:
             self._start_on_device(ready, code)
         return True
+
+    def _write_maps(self, memory: memoryview, addresses: Sequence[int]) -> None:
+        try:
+            for slot in self.plan.maps:
+                memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
+        except driver.CudaError as error:
+            raise self.explained(error, self.plan.device) from None
 
     def _start_on_device(self, ready: Ready, code: Any) -> None:
         """After a refused launch: if that was for want of the device's context, again with it.
