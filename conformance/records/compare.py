@@ -11,12 +11,11 @@ import numpy as np
 from warpwave.conformance.ledger import Outcome as Confirmation
 from warpwave.conformance.ledger import confirm, explain
 from warpwave.conformance.probes import bits_of
-from warpwave.conformance.records.kept import Array, Kept, indices
+from warpwave.conformance.records.kept import Array, Kept
 from warpwave.conformance.records.record import Record, Result
 from warpwave.conformance.runners.outcome import Status
 from warpwave.conformance.runners.run_case import Expectation
 from warpwave.conformance.verdicts import Level, Verdict, between
-from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.reference import Estimate
 
 
@@ -139,13 +138,14 @@ def _identical(name: str, kept: Kept) -> Verdict:
 
 
 def _judged(expectation: Expectation, name: str, x: Result, y: Result) -> Verdict:
+    """Of the elements that both records hold."""
     left, right = x.outputs[name], y.outputs[name]
-    parts = [_part(expectation.estimates(r.outcome.target)[name], left) for r in (x, y)]
-    return between(name, left.elements, right.elements, *parts)
+    shared, at_left, at_right = np.intersect1d(left.indices, right.indices, return_indices=True)
+    parts = [_part(expectation.estimates(r.outcome.target)[name], shared) for r in (x, y)]
+    return between(name, left.elements[at_left], right.elements[at_right], *parts)
 
 
-def _part(estimate: Estimate, kept: Kept) -> Estimate:
-    at = indices(kept.shape, BY_NAME[kept.dtype].nbytes)
+def _part(estimate: Estimate, at: Array) -> Estimate:
     bound = np.broadcast_to(estimate.bound, estimate.value.shape)
     return Estimate(estimate.value.reshape(-1)[at], bound.reshape(-1)[at])
 

@@ -13,7 +13,6 @@ import numpy as np
 from warpwave.conformance.records.kept import Kept, keep
 from warpwave.conformance.runners.outcome import Outcome
 from warpwave.conformance.suite import Case, make_case, stored_case
-from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.errors import TileValueError
 
 FORMAT = 1
@@ -73,7 +72,7 @@ def write_record(path: Path, record: Record) -> None:
         for name, kept in result.outputs.items():
             key = f"{number}.{name}"
             tensors[key] = kept.elements.view(np.uint8)
-            outputs[name] = {"dtype": kept.dtype, "shape": list(kept.shape), "digest": kept.digest, "tensor": key}
+            outputs[name] = {**kept.facts, "tensor": key}
         results.append({**result.outcome.as_json(), "outputs": outputs})
     header = {
         "format": FORMAT,
@@ -105,10 +104,7 @@ def read_record(path: Path) -> Record:
 
 
 def _result(data: Mapping[str, Any], tensors: Mapping[str, Any]) -> Result:
-    outputs = {}
-    for name, kept in data["outputs"].items():
-        elements = tensors[kept["tensor"]].view(BY_NAME[kept["dtype"]].numpy)
-        outputs[name] = Kept(kept["dtype"], tuple(kept["shape"]), kept["digest"], elements)
+    outputs = {name: Kept.of(facts, tensors[facts["tensor"]]) for name, facts in data["outputs"].items()}
     return Result(Outcome.from_json(data), outputs)
 
 

@@ -11,7 +11,7 @@ import pytest
 from warpwave.conformance.records import Record, Result, compare, read_record, write_record
 from warpwave.conformance.records.against import rerun
 from warpwave.conformance.records.compare import Difference, by_pair
-from warpwave.conformance.records.kept import SAMPLE, Kept, digest, indices, keep
+from warpwave.conformance.records.kept import SAMPLE, Kept, digest, keep, spread
 from warpwave.conformance.records.record import merge
 from warpwave.conformance.runners import Outcome, Status, run_case
 from warpwave.conformance.suite import make_case
@@ -160,10 +160,27 @@ def test_kept_outputs_survive_json(shape, dtype):
     assert (again.dtype, again.shape, again.digest) == (kept.dtype, kept.shape, kept.digest)
     assert again.elements.tobytes() == kept.elements.tobytes()
     assert kept.whole == (kept.elements.size == array.size)
+    assert kept.elements.tobytes() == array.reshape(-1)[kept.indices].tobytes()
+
+
+def test_records_that_hold_other_samples_are_compared_where_both_have_elements(record, monkeypatch):
+    def fewer(result):
+        outputs = {n: resampled(k, 40) for n, k in result.outputs.items()}
+        return Result(replace(result.outcome, target="amd:gfx950"), outputs)
+
+    def resampled(kept, sample):
+        if kept.whole:
+            return kept
+        shared = np.isin(kept.indices, spread(int(np.prod(kept.shape)), sample))
+        return replace(kept, elements=-kept.elements[shared], digest="other", sample=sample)
+
+    found = compare(record, replace(record, results=tuple(map(fewer, record.results))))
+    assert found.violations
+    assert max(d.verdict.elements for d in found.violations) <= 40
 
 
 def test_a_sample_is_spread_over_a_large_output():
-    at = indices((1000, 1000), 4)
+    at = spread(1_000_000, SAMPLE)
     assert SAMPLE * 0.9 < len(at) <= SAMPLE
     assert np.diff(at).max() < 3 * 1_000_000 / SAMPLE
 
