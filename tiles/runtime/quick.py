@@ -152,9 +152,9 @@ class Routes:
         try:
             if options:
                 target = (target, *[(name, _describe(value)) for name, value in options.items()])
-            named = [(name, self._described(name, value)) for name, value in kwargs.items()]
+            named = [(name, self._described(name, value)) for name, value in kwargs.items()] if kwargs else ()
             if not self._free:
-                return (target, *[_describe(value) for value in args], *named)
+                return (target, *[(_DESCRIBE.get(type(value)) or _describe)(value) for value in args], *named)
             return (target, *[self._described(i, value) for i, value in enumerate(args)], *named)
         except (NeedsCloserLook, RuntimeError):  # a sparse tensor has no strides
             return None
@@ -167,7 +167,7 @@ class Routes:
     def find(self, key: Hashable) -> Route | None:
         """The route of an earlier launch that is still valid."""
         route = self._routes.get(key)
-        return route if route is not None and route.compiled.up_to_date() else None
+        return route if route is not None and route.compiled.captured.up_to_date() else None
 
     def keep(self, key: Hashable, compiled: Compiled, bound: Bound, positional: int, named: Container[str]) -> None:
         """Remember a launch that went well, with the number of its positional arguments and the names of the others.
