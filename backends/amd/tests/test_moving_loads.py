@@ -40,9 +40,7 @@ def arguments(columns):
     return {"a": a, "b": b, "o": np.zeros((16 * len(PLACES), 16), np.float32)}
 
 
-@pytest.mark.parametrize("target", BOTH)
-@pytest.mark.parametrize(("columns", "row"), [(232, 1), (231, 0)])
-def test_tiles_are_where_their_coordinates_say(target, columns, row):
+def assert_as_the_reference(target, columns, row):
     given = arguments(columns)
     kernel = captured(walks, given, row=row)
     expected = {name: duplicate(x) for name, x in given.items()}
@@ -51,6 +49,18 @@ def test_tiles_are_where_their_coordinates_say(target, columns, row):
     for p, name in enumerate(PLACES):
         np.testing.assert_array_equal(got[16 * p : 16 * p + 16], expected["o"][16 * p : 16 * p + 16], err_msg=name)
     assert np.abs(expected["o"]).max() > 0
+
+
+@pytest.mark.parametrize(("target", "columns", "row"), [("gfx942", 232, 1), ("gfx950", 232, 1)])
+def test_tiles_are_where_their_coordinates_say(target, columns, row):
+    assert_as_the_reference(target, columns, row)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("target", BOTH)
+@pytest.mark.parametrize(("columns", "row"), [(232, 0), (231, 0), (231, 1)])
+def test_tiles_of_other_tensors(target, columns, row):
+    assert_as_the_reference(target, columns, row)
 
 
 def through_batches(a, b, o):

@@ -53,11 +53,9 @@ def assert_wide_and_free_of_conflicts(target, dtype, ta, tb):
 @pytest.mark.parametrize(
     ("target", "dtype", "ta", "tb"),
     [
-        ("gfx942", ml_dtypes.bfloat16, False, False),
         ("gfx942", ml_dtypes.bfloat16, True, False),
         ("gfx942", np.int8, False, False),
-        ("gfx950", ml_dtypes.bfloat16, True, False),
-        ("gfx950", FP8["gfx950"], False, False),
+        ("gfx950", FP8["gfx950"], True, False),
     ],
 )
 def test_any_storage_is_read_wide(target, dtype, ta, tb):
@@ -74,9 +72,11 @@ def test_every_storage_is_read_wide(target, kind, ta, tb):
     assert_wide_and_free_of_conflicts(target, dtype, ta, tb)
 
 
-@pytest.mark.parametrize(("rows", "depth"), [(16, 128), (32, 64), (48, 32)])
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int8])
-def test_rows_shorter_than_the_banks_are_wide(dtype, rows, depth):
+@pytest.mark.parametrize(
+    ("rows", "depth", "dtype"),
+    [(16, 128, ml_dtypes.bfloat16), (48, 32, ml_dtypes.bfloat16), (16, 128, np.int8), (32, 64, np.int8)],
+)
+def test_rows_shorter_than_the_banks_are_wide(rows, depth, dtype):
     """The swizzle then moves among neighbouring rows, which direct loads and transposing reads must agree about."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(rows)
@@ -95,7 +95,7 @@ def both_ways(x, y, o, *, R, C):
         ww.store(o, (0, 0), ww.mma_AB(ww.zeros(rt[f32, 16, C]), ww.cast(first, x.dtype), tile))
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (32, 128), (64, 32)], ids=str)
+@pytest.mark.parametrize("shape", [(64, 64), (64, 32)], ids=str)
 @pytest.mark.parametrize("target", BOTH)
 def test_a_tile_that_is_read_both_ways(target, shape):
     rng = np.random.default_rng(7)
