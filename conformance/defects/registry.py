@@ -201,8 +201,8 @@ MEMORY = (
 LAUNCH = (
     _code("block-order-not-a-bijection", "some blocks run twice, others not at all", "ops:loads",
           (r"\(xcd < extra \? xcd : extra\)", "0")),
-    _code("trip-count-rounds-down", "a loop with a step leaves out its last, partial trip", "program",
-          (r"distance \+ stride - 1\) / stride", "distance) / stride")),
+    _code("trip-count-one-short", "a pipeline's trip count is one too small", "ops:products:i8 kernel:gemm",
+          (r"distance \+ stride - 1\) / stride", "distance - 1) / stride")),
     _host("last-block-lost", "one block too few is launched", "ops:loads", Simulation, "launch", _last_block_lost),
     _host("strides-ignored", "arrays taken for contiguous", "program", simulation, "_parameters", _strides_ignored),
     _host("extent-off-by-one", "a tensor believed to have one more column", "ops:loads", simulation, "_parameters",

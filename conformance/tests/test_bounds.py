@@ -55,7 +55,7 @@ def operand(name: str, shape: tuple[int, int], kind: str, rng: np.random.Generat
 def test_models_stay_within_the_bounds(target, instruction, a, b):
     model = model_of(instruction, a, b)
     types = {n: TensorType(BY_NAME[d], 2) for n, d in zip("abcd", (a, b, "f32", "f32"), strict=True)}
-    for depth in (1, 2, 3, 17, 64):
+    for depth in (1, 3, 17, 64):
         kernel = capture(product, types, {"M": 8, "N": 8, "K": depth}).kernel
         for number, kind in enumerate(KINDS):
             rng = np.random.default_rng((depth, number))

@@ -162,7 +162,7 @@ def test_case_23_functions_keep_their_stated_bounds(target):
         assert_within(apply, target, {"x": np.abs(points), "out": np.zeros_like(points)}, op=op)
 
 
-@pytest.mark.parametrize("dtype", [ww.f16, ww.bf16], ids=str)
+@pytest.mark.parametrize("dtype", [ww.f16, pytest.param(ww.bf16, marks=MORE)], ids=str)
 def test_case_26_matrix_units_do_not_flush_subnormals(dtype):
     """2^k g times the identity, over 2^k, is the same for all k."""
     smallest = 2.0**-24 if dtype == ww.f16 else 2.0**-133
@@ -195,7 +195,7 @@ def test_case_28_a_product_of_f32_keeps_f32(target):
     assert np.abs(got - exact).max() < np.abs(short[0] @ short[1].T - exact).max() / 50
 
 
-@pytest.mark.parametrize("shape", [(32, 64, 16), (128, 256, 64)], ids=str)
+@pytest.mark.parametrize("shape", [(32, 64, 16), pytest.param((128, 256, 64), marks=MORE)], ids=str)
 def test_case_30_a_small_product_with_gelu(shape):
     m, n, k = shape
     arguments = {"a": normal((m, k), ww.bf16, 1), "b": normal((n, k), ww.bf16, 2), "c": np.zeros((m, n), np.float32)}
@@ -270,7 +270,7 @@ def test_case_46_every_lanes_addition_arrives():
     assert ran(ww.kernel(case_kernels.add_rows), GFX942, given)["out"][0] == 64
 
 
-@pytest.mark.parametrize("dtype", [ww.bf16, ww.f16], ids=str)
+@pytest.mark.parametrize("dtype", [ww.bf16, pytest.param(ww.f16, marks=MORE)], ids=str)
 def test_case_47_16_bit_additions_at_an_odd_element(dtype):
     placed = place(np.tile([0, 1], 256).astype(dtype.numpy), "offset", 7.0)
     ww.kernel(case_kernels.add_one).compile(placed.view, target=GFX950).run(placed.view)
@@ -296,7 +296,7 @@ def test_case_56_odd_sizes_between_guards(target):
     assert not [str(f) for f in findings if not f.holds]
 
 
-@pytest.mark.parametrize("length", [913, 513, 300, 128, 1])
+@pytest.mark.parametrize("length", [913, 1, *(pytest.param(n, marks=MORE) for n in (513, 300, 128))])
 def test_case_65_any_length_of_row(length):
     x = normal((3, length), seed=length)
     y = assert_within(softmax, GFX942, {"x": x, "y": np.full_like(x, np.nan)})["y"]
@@ -312,7 +312,7 @@ def test_case_67_a_masked_load_reads_nothing_outside(target):
     assert out.tolist() == [1, 2, 3, 0]
 
 
-@pytest.mark.parametrize("n", [1, 8, 24])
+@pytest.mark.parametrize("n", [8, *(pytest.param(n, marks=MORE) for n in (1, 24))])
 def test_case_68_a_width_that_is_no_multiple_of_16(n):
     a, b = normal((16, 32), ww.bf16, 1), normal((n, 32), ww.bf16, 2)
     assert_within(
@@ -358,7 +358,7 @@ def test_case_85_and_86_queries_without_keys_give_zeros(target):
     assert np.isfinite(own["lse"][:, :, 20:]).all()
 
 
-@pytest.mark.parametrize(("width", "target"), [(40, GFX942), (80, GFX950), (256, GFX950)])
+@pytest.mark.parametrize(("width", "target"), [(40, GFX942), (256, GFX950), pytest.param(80, GFX950, marks=MORE)])
 def test_case_88_head_dimensions(width, target):
     assert_within(attention, target, attention_arguments(33, 40, width, 1), BQ=32, BK=32)
 
@@ -374,6 +374,7 @@ def test_case_98_a_target_that_is_not_there_is_named_with_those_that_are(target)
     assert target in str(error.value)
 
 
+@pytest.mark.sweep
 def test_fused_kernels_are_within_the_contract():
     """Dropout, residual and normalisation in one: masks, sums and casts together."""
     samples = [dict(s) for s in dropout_residual_layernorm.sample_inputs(0)][:1]
