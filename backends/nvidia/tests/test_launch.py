@@ -33,6 +33,7 @@ from warpwave.backends.nvidia.tests.harness import (
     unbuilt,
 )
 from warpwave.tiles.errors import CheckFailed, InternalError, LaunchError, ResourceError, UnsupportedError
+from warpwave.tiles.ir import walk
 from warpwave.tiles.runtime.arrays import borrow
 
 TENSOR2 = 8 + 2 * 8 + 2 * 4
@@ -635,3 +636,43 @@ def test_a_launch_again_that_fails_names_the_kernel(fake, torch, monkeypatch):
     )
     with pytest.raises(LaunchError, match=r"kernel scale for nvidia:sm90a on device 0 .*CUDA_ERROR_LAUNCH_FAILED"):
         again([x.ctypes.data] * 2, [1.0])
+
+
+# -- prints -------------------------------------------------------------------------------------------
+
+
+@ww.kernel
+def printing(x: gl[f32]):
+    m, n = ww.grid(x.rows, x.cols)
+    ww.print("number", m * 10 + n)
+
+
+def printing_program():
+    kernel = ir_of(printing, matrix(2, 2))
+    prints = tuple(op for op in walk(kernel.body) if op.name == "print")
+    return unbuilt(kernel, prints=prints)
+
+
+def test_prints_are_shown_block_by_block(fake, capsys):
+    fake.sizes = [TENSOR2, 16, 8, 8]
+
+    def two_records(launch):
+        """As the generated code writes them: words in use, then for each record the print, the block, the values."""
+        (address,) = struct.unpack("Q", launch.parameters[-1])
+        words = (ctypes.c_uint64 * 16).from_address(address)
+        assert words[0] == 1
+        words[0:9] = [9, 1, 1, 1, 11, 1, 0, 1, 1]
+
+    fake.on_launch = two_records
+    printing_program().run({"x": on_gpu(matrix(2, 2))})
+    assert capsys.readouterr().out.splitlines() == ["block (0, 1) number 1", "block (1, 1) number 11"]
+    assert not fake.memory
+
+
+def test_prints_in_a_captured_graph_are_refused(fake):
+    fake.sizes = [TENSOR2, 16, 8, 8]
+    fake.capturing.add(0)
+    with pytest.raises(UnsupportedError, match=r"ww.print cannot be shown from a captured graph") as caught:
+        printing_program().run({"x": on_gpu(matrix(2, 2))})
+    assert 'ww.print("number"' in str(caught.value)
+    assert not fake.launches
