@@ -39,47 +39,42 @@ def run(project, test, *options):
     return project.runpytest_subprocess("-q", "-p", "no:cacheprovider", *options)
 
 
-THREE_LINES = """
+TESTS = """
+import numpy as np
+
 @conforms(kernels.scale, inputs=["f16[33,100]", "f16[33,100]"])
-def test_scale():
+def test_three_lines():
+    pass
+
+@conforms(kernels.scale, laws=[])
+def test_samples(result):
+    np.testing.assert_array_equal(result.outputs["y"], 2 * result.arguments["x"])
+    assert result.target == "reference"
+
+@conforms(kernels.scale, laws=[], N=32)
+def test_further_check(result):
+    assert result.outputs["y"].shape == (1, 1)
+
+@conforms(kernels.sums, inputs={"x": "f32[8,64]", "total": "f32[8]"}, values=["normal"], laws=["repeat"])
+def test_racing():
     pass
 """
 
 
-def test_three_lines_check_every_chosen_target(project):
-    result = run(project, THREE_LINES, "--conform-targets", "reference,reference:sim", "-vv")
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*test_scale?reference? PASSED*", "*test_scale?reference:sim? PASSED*"])
-
-
-def test_samples_and_further_checks(project):
-    test = """
-import numpy as np
-@conforms(kernels.scale, laws=[])
-def test_scale(result):
-    np.testing.assert_array_equal(result.outputs["y"], 2 * result.arguments["x"])
-    assert result.target == "reference"
-@conforms(kernels.scale, laws=[], N=32)
-def test_fails(result):
-    assert result.outputs["y"].shape == (1, 1)
-"""
-    result = run(project, test, "--conform-targets", "reference")
-    result.assert_outcomes(passed=1, failed=1)
+def test_kernels_of_a_project_are_checked(project):
+    result = run(project, TESTS, "--conform-targets", "reference", "-vv")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["*test_three_lines?reference? PASSED*", "*test_further_check?reference? FAILED*"])
 
 
 def test_a_kernel_whose_blocks_race_is_found(project):
-    test = """
-@conforms(kernels.sums, inputs={"x": "f32[8,64]", "total": "f32[8]"}, values=["normal"])
-def test_sums():
-    pass
-"""
-    run(project, test, "--conform-targets", "reference").assert_outcomes(passed=1)  # blocks in order
-    result = run(project, test, "--conform-targets", "amd:gfx950:sim")
-    result.assert_outcomes(failed=1)
+    """On the reference, blocks run in order, and its sum is that of the last one."""
+    result = run(project, TESTS, "--conform-targets", "amd:gfx950:sim", "-k", "racing")
+    result.assert_outcomes(failed=1, deselected=3)
     result.stdout.fnmatch_lines(["*race*"])
 
 
 def test_an_unknown_target_is_a_usage_error(project):
-    result = run(project, THREE_LINES, "--conform-targets", "amd:gfx99")
+    result = run(project, TESTS, "--conform-targets", "amd:gfx99")
     assert result.ret != 0
     result.stdout.fnmatch_lines(["*--conform-targets: there is no target 'amd:gfx99'*"])
