@@ -13,38 +13,19 @@ import json
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from warpwave.bench.h200 import report, timing, upstream
 from warpwave.bench.h200.environment import clocks, environment
+from warpwave.bench.h200.result import Result
 from warpwave.bench.h200.rows import Row, all_rows
 from warpwave.conformance.source_tree import provide_entry_points
 
 ROW_MS = 900.0  # device time for all functions of one row
 COPY_BYTES = 1 << 30
 OURS = "warpwave"
-
-
-@dataclass
-class Result:
-    """What came of one row. Rates are TFLOP/s or TB/s; `ratio` compares with the better peer, above 1 is faster."""
-
-    name: str
-    at_least: float
-    aim: float
-    neighbour: str = ""
-    times: dict[str, dict[str, float]] = field(default_factory=dict)
-    rate: float = 0.0
-    unit: str = ""
-    peer: str = ""
-    ratio: float = 0.0
-    share_of_copy: float = 0.0
-    error_share: float = 0.0
-    clock_mhz: str = ""
-    problem: str = ""
-    peer_problems: dict[str, str] = field(default_factory=dict)
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
+from pathlib import Path
 
 import pytest
 
@@ -246,3 +247,23 @@ def test_disagreement_is_counted(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "error      kernel:a:0: a fault" in out
     assert "{'error': 1, 'refused': 1}" in out
+
+
+@pytest.mark.parametrize(
+    ("ratio", "share", "word"),
+    [(1.3, 0.96, "aim"), (1.3, 0.9, "reached"), (1.3, 0.8, "below"), (1.1, 0.96, "reached"), (0.9, 0.96, "below")],
+)
+def test_what_memory_bounds_must_also_reach_the_copys_rate(ratio, share, word):
+    row = result("softmax", at_least=1.0, aim=1.2, ratio=ratio, share_of_copy=share)
+    assert report.verdict(row) == word
+
+
+RESULTS = Path(run.__file__).resolve().parents[1] / "results" / "h200"
+
+
+def test_the_documentation_shows_the_record():
+    """`python -m warpwave.bench.h200.report` makes both pages."""
+    newest = max(RESULTS.glob("*.json"))
+    record, rows = report.read(newest)
+    assert newest.with_suffix(".md").read_text() == report.markdown(record, rows)
+    assert report.table(rows) in (RESULTS.parents[2] / "docs" / "nvidia.md").read_text()
