@@ -60,7 +60,8 @@ def markdown(record: dict[str, Any], results: Iterable[Result]) -> str:
         f"Device copy: {record['copy_tb_s']:.2f} TB/s (bytes read and written). Each row: median of runs that "
         "alternate with the peers', L2 flushed before each; the result was checked first.",
         f"Clocks after the last row (SM, memory, power, temperature): {record['clocks_after']}. "
-        f"What memory bounds shall also reach {100 * SHARE_AT_LEAST:.0f} % of the copy's rate, and aims at {100 * SHARE_AIM:.0f} %.",
+        f"What memory bounds shall also reach {100 * SHARE_AT_LEAST:.0f} % of the copy's rate, "
+        f"and aims at {100 * SHARE_AIM:.0f} %.",
         "",
         "| row | ms | rate | better peer | peer ms | ratio | at least | aim | verdict | of copy | error / allowed |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
