@@ -147,7 +147,7 @@ def _plots(facts: Facts) -> str:
             dot_plot(rows),
             "<h3>Generated programs</h3>",
             "<p>How much of its bound each inexact output of a generated program used (heights are logarithmic).</p>",
-            histogram({target: shares for target, shares in facts.ratios.items() if shares}),
+            histogram(facts.ratios),
         ]
     )
 

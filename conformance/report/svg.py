@@ -57,10 +57,11 @@ def _x(share: float, width: int) -> float:
 
 def histogram(series: Mapping[str, Sequence[float]], width: int = 900, bins: int = 20) -> str:
     """How many outputs used which share of their bound, one line of bars for each target."""
-    band, height = 74, 74 * len(series) + 40
+    shown = [(COLOURS[i % len(COLOURS)], *item) for i, item in enumerate(series.items()) if item[1]]
+    band, height = 74, 74 * len(shown) + 40
     parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="shares of the bounds">']
     span = width - LEFT - RIGHT
-    for i, (name, values) in enumerate(series.items()):
+    for i, (colour, name, values) in enumerate(shown):
         counts = [0] * bins
         for value in values:
             counts[min(int(value * bins), bins - 1)] += 1
@@ -77,7 +78,7 @@ def histogram(series: Mapping[str, Sequence[float]], width: int = 900, bins: int
                 f"<title>{count} outputs from {b / bins:g} to {(b + 1) / bins:g}</title>",
             )
             box = f'x="{left + 1:.1f}" y="{base - tall:.1f}" width="{span / bins - 2:.1f}" height="{tall:.1f}"'
-            parts.append(f'<rect {box} fill="{COLOURS[i % len(COLOURS)]}">{title}</rect>')
+            parts.append(f'<rect {box} fill="{colour}">{title}</rect>')
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = LEFT + span * share
         label = "bound" if share == 1 else f"{share:g}"

@@ -98,5 +98,7 @@ def test_plots_place_the_bound_and_clip_what_is_far_out():
     plot = dot_plot({"a <b>": [Dot(0, 1e-9, "tiny"), Dot(1, 50.0, "far")]})
     assert "a &lt;b&gt;" in plot
     assert plot.count("<circle") == 2
-    bars = histogram({"x": [0.0, 0.99, 1.0]})
+    bars = histogram({"empty": [], "x": [0.0, 0.99, 1.0]})
+    assert "empty" not in bars
+    assert 'fill="var(--t1)"' in bars  # the second target's colour in every plot
     assert "2 outputs from 0.95 to 1" in bars
