@@ -17,10 +17,16 @@ object::LlvmLibrary library(const std::string& path) {
   return {path, object::folder_of(reinterpret_cast<const void*>(&library), "sysdeps")};
 }
 
+// Names in a damaged object may be any bytes.
+py::str readable(const std::string& text) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace"));
+}
+
 // The assembly of a code object, with kernel descriptors and metadata, as the disassembler gives it.
-std::string disassembly(const std::string& bytes, const std::string& target, const std::string& llvm) {
+py::str disassembly(const std::string& bytes, const std::string& target, const std::string& llvm) {
   const object::CodeObject object = object::read({bytes.begin(), bytes.end()}, target);
-  return object::assembly(object, object::disassemble(object, library(llvm)), 0);
+  return readable(object::assembly(object, object::disassemble(object, library(llvm)), 0));
 }
 
 // One program loaded into a machine of its own; every launch maps the arrays it is given.
@@ -62,7 +68,7 @@ class PyProgram {
   }
 
   std::string target() const { return std::string(program_->target->name); }
-  std::string metadata() const { return program_->metadata; }
+  py::str metadata() const { return readable(program_->metadata); }
   std::vector<std::string> kernels() const {
     std::vector<std::string> names;
     for (const auto& [name, kernel] : program_->kernels) names.push_back(name);
@@ -143,7 +149,7 @@ PYBIND11_MODULE(_sim, m) {
     } catch (const SimError& e) {
       PyErr_SetObject(sim_error.ptr(), py::make_tuple(e.what(), violation_dict(e.violation())).ptr());
     } catch (const LoadError& e) {
-      PyErr_SetString(load_error.ptr(), e.what());
+      PyErr_SetObject(load_error.ptr(), readable(e.what()).ptr());
     }
   });
   py::class_<PyProgram>(m, "Program")

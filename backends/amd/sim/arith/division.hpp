@@ -122,6 +122,12 @@ inline F ldexp(F x, i32 n) {
   const i32 bounded = n > 4200 ? 4200 : n < -4200 ? -4200 : n;
   return std::ldexp(x, bounded);
 }
+// An f32 times a power of two is exact in f64.
+WARPWAVE_INLINE f32 ldexp(f32 x, i32 n) {
+  const i32 below = n > 400 ? 400 : n, bounded = below < -400 ? -400 : below;
+  const f32 value = f32(f64(x) * bits<f64>(u64(bounded + 1023) << 52));
+  return x != x ? quieted(x) : value;
+}
 inline f16 ldexp(f16 x, i16 n, HalfMode mode) {
   if (is_nan(x)) return {u16(x.bits | 0x200u)};
   const i32 bounded = n > 100 ? 100 : n < -100 ? -100 : n;
@@ -143,7 +149,7 @@ inline i32 frexp_exp(F x) {
 
 // x - floor(x), at most the largest number below 1.
 template <class F>
-inline F fract(F x) {
+WARPWAVE_INLINE F fract(F x) {
   const F largest = std::nextafter(F(1), F(0));
   const F value = with_nan_of<F>(x - std::floor(x), x);
   return value >= F(1) ? largest : value;
@@ -151,7 +157,7 @@ inline F fract(F x) {
 
 // Round to integral; NaNs are quieted.
 template <class F>
-inline F rndne(F x) {
+WARPWAVE_INLINE F rndne(F x) {
   const F magnitude = std::fabs(x), below = std::floor(magnitude);
   const F fraction = magnitude - below;  // exact, so the host's rounding direction does not matter
   const bool odd = std::floor(below / F(2)) * F(2) != below;
@@ -159,7 +165,7 @@ inline F rndne(F x) {
   return x != x ? quieted(x) : std::copysign(rounded, x);
 }
 template <class F>
-inline F integral(F (*function)(F), F x) {
+WARPWAVE_INLINE F integral(F (*function)(F), F x) {
   return x != x ? quieted(x) : function(x);
 }
 

@@ -5,66 +5,72 @@
 
 namespace amdsim::arith {
 
+template <class F>
+WARPWAVE_INLINE bool negative(F x) {
+  return (bits<typename FloatTraits<F>::Bits>(x) & FloatTraits<F>::sign) != 0;
+}
+
 // IEEE mode quiets and returns signalling NaNs; otherwise the other operand wins over any NaN; -0 < +0.
 template <class F>
-inline F min_num(F a, F b, bool ieee) {
-  const bool b_less = b < a || (a == b && std::signbit(b));
-  F result = b_less ? b : a;
-  result = b != b ? a : result;
-  result = a != a ? b : result;
-  result = ieee && is_signaling(b) ? quieted(b) : result;
-  return ieee && is_signaling(a) ? quieted(a) : result;
+WARPWAVE_INLINE F quieting(F result, F a, F b, bool ieee) {
+  if (!ieee) return result;
+  return pick(is_signaling(a), quieted(a), pick(is_signaling(b), quieted(b), result));
 }
 
 template <class F>
-inline F max_num(F a, F b, bool ieee) {
-  const bool b_greater = b > a || (a == b && std::signbit(a));
-  F result = b_greater ? b : a;
-  result = b != b ? a : result;
-  result = a != a ? b : result;
-  result = ieee && is_signaling(b) ? quieted(b) : result;
-  return ieee && is_signaling(a) ? quieted(a) : result;
+WARPWAVE_INLINE F min_num(F a, F b, bool ieee) {
+  const bool b_less = (b < a) | ((a == b) & negative(b));
+  const F result = pick(a != a, b, pick((b != b) | !b_less, a, b));
+  return quieting(result, a, b, ieee);
 }
 
 template <class F>
-inline F min3(F a, F b, F c, bool ieee) {
+WARPWAVE_INLINE F max_num(F a, F b, bool ieee) {
+  const bool b_greater = (b > a) | ((a == b) & negative(a));
+  const F result = pick(a != a, b, pick((b != b) | !b_greater, a, b));
+  return quieting(result, a, b, ieee);
+}
+
+template <class F>
+WARPWAVE_INLINE F min3(F a, F b, F c, bool ieee) {
   return min_num(min_num(a, b, ieee), c, ieee);
 }
 template <class F>
-inline F max3(F a, F b, F c, bool ieee) {
+WARPWAVE_INLINE F max3(F a, F b, F c, bool ieee) {
   return max_num(max_num(a, b, ieee), c, ieee);
 }
 
 template <class F>
-inline F med3(F a, F b, F c, bool ieee) {
-  if (a != a || b != b || c != c) return min3(a, b, c, ieee);
+WARPWAVE_INLINE F med3(F a, F b, F c, bool ieee) {
   const F largest = max3(a, b, c, ieee);
-  if (largest == a) return max_num(b, c, ieee);
-  if (largest == b) return max_num(a, c, ieee);
-  return max_num(a, b, ieee);
+  const F rest = pick(largest == b, max_num(a, c, ieee), max_num(a, b, ieee));
+  const F middle = pick(largest == a, max_num(b, c, ieee), rest);
+  return pick((a != a) | (b != b) | (c != c), min3(a, b, c, ieee), middle);
 }
 
 // IEEE 754-2019 minimum/maximum: a NaN source gives a NaN.
 template <class F>
-inline F minimum(F a, F b) {
-  return a != a || b != b ? with_nan_of<F>(default_nan<F>(), a, b) : min_num(a, b, false);
+WARPWAVE_INLINE F minimum(F a, F b) {
+  return pick((a != a) | (b != b), with_nan_of<F>(default_nan<F>(), a, b), min_num(a, b, false));
 }
 template <class F>
-inline F maximum(F a, F b) {
-  return a != a || b != b ? with_nan_of<F>(default_nan<F>(), a, b) : max_num(a, b, false);
+WARPWAVE_INLINE F maximum(F a, F b) {
+  return pick((a != a) | (b != b), with_nan_of<F>(default_nan<F>(), a, b), max_num(a, b, false));
 }
 
 // An f16 function of the comparing kind is the f32 function on the widened operands; signalling NaNs must
 // survive the widening for IEEE mode to see them.
-inline f32 widened_keeping_signals(f16 x) {
-  return is_nan(x) ? bits<f32>(u32(x.bits & 0x8000u) << 16 | 0x7f800000u | u32(x.bits & 0x3ffu) << 13) : to_f32(x);
+WARPWAVE_INLINE f32 widened_keeping_signals(f16 x) {
+  const u32 raw = x.bits, nan = (raw & 0x8000u) << 16 | 0x7f800000u | (raw & 0x3ffu) << 13;
+  return bits<f32>(pick((raw & 0x7fffu) > 0x7c00u, nan, bits<u32>(to_f32(x))));
 }
-inline f16 narrowed_keeping_signals(f32 x) {
-  return x != x ? f16{u16((bits<u32>(x) >> 16 & 0x8000u) | 0x7c00u | (bits<u32>(x) >> 13 & 0x3ffu))} : to_f16(x);
+WARPWAVE_INLINE f16 narrowed_keeping_signals(f32 x) {
+  const u32 raw = bits<u32>(x), nan = (raw >> 16 & 0x8000u) | 0x7c00u | (raw >> 13 & 0x3ffu);
+  return {u16(pick((raw & 0x7fffffffu) > 0x7f800000u, nan, u32(to_f16(x).bits)))};
 }
 
 template <class T>
-inline T int_med3(T a, T b, T c) {
+WARPWAVE_INLINE T int_med3(T a, T b, T c) {
   const T low = a < b ? a : b, high = a < b ? b : a;
   return c < low ? low : c > high ? high : c;
 }

@@ -3,6 +3,8 @@
 // results.
 #pragma once
 
+#include <cstddef>  // defines __GLIBC__ where it applies
+
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && (defined(__GNUC__) || defined(__clang__))
 #define WARPWAVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else

@@ -395,10 +395,16 @@ class InstDecoder {
       fail_("operand '" + std::string(s) + "' has " + std::to_string(op.dwords) + " dwords, " + std::to_string(expected) + " expected");
   }
 
+  static i64 indexed_operands(Sv s) {  // "gpr_idx(SRC0,DST)"
+    static constexpr Sv kNames[] = {"SRC0", "SRC1", "SRC2", "DST"};
+    i64 bits = 0;
+    for (int i = 0; i < 4; ++i) bits |= i64(s.find(kNames[i]) != Sv::npos) << i;
+    return bits;
+  }
+
   i64 immediate(Sv s) {
-    static constexpr std::pair<Sv, i64> kNames[] = {{"SQ_DUMMY", 0}};
-    (void)kNames;
     if (starts(s, "sendmsg(")) return 0;
+    if (starts(s, "gpr_idx(")) return indexed_operands(s);
     return parse_int(s);
   }
 

@@ -6,6 +6,7 @@
 #include "lds.hpp"
 #include "machine.hpp"
 #include "trace.hpp"
+#include "vector_mode.hpp"
 #include "waits.hpp"
 
 namespace amdsim {
@@ -52,7 +53,7 @@ u64 run_wave(Workgroup& group, Wave& w, u64 turn) {
   while (n < turn && w.state == Wave::State::Running && !w.yielded) {
     w.pc = w.next_pc;
     if (w.pc >= size) [[unlikely]] past_the_end(w);
-    const Inst& in = code[w.pc];
+    const Inst& in = w.vector_mode ? under_vector_mode(w, code[w.pc]) : code[w.pc];
     w.next_pc = w.pc + 1;
     ++counts[w.pc].executed;
     check_resources(w, in);

@@ -37,7 +37,9 @@ inline u64 write_lanes(const Wave& w, const Inst& in) {
 
 // Output modifiers and partial writes: turns raw results into what the destination will hold.
 void post_process(const Wave& w, const Inst& in, u32* result, const u32* old);
-inline bool needs_post(const Inst& in) { return !in.plain; }
+inline bool needs_post(const Inst& in) {
+  return !in.plain && (in.mod.clamp || in.mod.omod || in.mod.op_sel || in.encoding == Encoding::Sdwa);
+}
 
 // Source lane of every lane for a DPP control, -1 when it lies outside.
 const i8* dpp_lane_map(u16 control);

@@ -117,7 +117,7 @@ bool starts(const Inst& i, const char* prefix) { return std::strncmp(i.desc->nam
 // which choose the half or byte written, and every conversion to fp4 (LLVM hasDstSelForwardingHazard).
 bool writes_part(const Inst& p) {
   if (p.encoding == Encoding::Sdwa) return p.mod.dst_sel != Sel::Dword;
-  if (starts(p, "v_cvt_scalef32_pk_fp4") || starts(p, "v_cvt_scalef32_sr_pk_fp4")) return true;
+  if (p.narrows_to_fp4) return true;
   return p.flags & kValu && !(p.flags & kPermSwap) && p.mod.op_sel >> p.desc->n_src != 0;
 }
 
@@ -139,8 +139,7 @@ int after_scalar_write(const Inst& p, const Inst& c, const char*& why) {
     else if (is_valu(c) && !(c.flags & kCarryOut && c.flags & kMaskIn)) want(2, "scalar written by a vector instruction read as a constant");
     if (c.flags & kVmem) want(5, "scalar written by a vector instruction read by vector memory");
   }
-  const bool div_fmas = starts(c, "v_div_fmas");
-  if (div_fmas && writes_scalar(p, sreg::kVcc, 2)) want(4, "VCC written before v_div_fmas");
+  if (c.divides && writes_scalar(p, sreg::kVcc, 2)) want(4, "VCC written before v_div_fmas");
   for (const Operand& op : c.src) {
     if (op.kind != Kind::Special || !is_valu(c)) continue;
     if (op.reg == sreg::kVccz && writes_scalar(p, sreg::kVcc, 2)) want(5, "VCCZ read as data");
@@ -215,7 +214,34 @@ int required_wait_states(const Inst& p, const Inst& c, const Target& t, const ch
   return 0;
 }
 
+namespace {
+
+u64 bits_of(const RegRange* ranges, int count) {
+  u64 set = 0;
+  for (int i = 0; i < count; ++i)
+    for (int r = 0; r < ranges[i].count; ++r) set |= 1ull << ((ranges[i].first + r) & 63);
+  return set;
+}
+
+void derive_traits(Inst& in) {
+  in.v_read_bits = bits_of(in.vread, in.n_vread), in.v_write_bits = bits_of(in.vwrite, in.n_vwrite);
+  in.s_read_bits = bits_of(in.sread, in.n_sread), in.s_write_bits = bits_of(in.swrite, in.n_swrite);
+  in.divides = starts(in, "v_div_fmas");
+  in.narrows_to_fp4 = starts(in, "v_cvt_scalef32_pk_fp4") || starts(in, "v_cvt_scalef32_sr_pk_fp4");
+  const bool special = std::any_of(in.src, in.src + in.n_src, [](const Operand& op) { return op.kind == Kind::Special; });
+  in.indirect = special || in.flags & kVcmpx || is_setreg(in) || is_getreg(in);
+}
+
+// Reading or overwriting what `p` writes, or overwriting what it still reads.
+bool related(const Inst& p, const Inst& c) {
+  return (p.v_write_bits & (c.v_read_bits | c.v_write_bits)) | (p.v_read_bits & c.v_write_bits) |
+         (p.s_write_bits & c.s_read_bits) || p.indirect || c.indirect;
+}
+
+}  // namespace
+
 void derive_hazards(Inst& in, const Target&) {
+  derive_traits(in);
   in.partial = is_valu(in) && writes_part(in);
   in.wary = in.flags & (kMfma | kFirstLane | kLaneSelect | kPermSwap) || in.encoding == Encoding::Dpp;
   if (in.flags & kMfma) in.window = 20;
@@ -226,24 +252,25 @@ void derive_hazards(Inst& in, const Target&) {
 }
 
 void search_hazards(const Wave& w, const Inst& in) {
-  const Target& target = *w.program->target;
-  auto examine = [&](const HazardEvent& e) {
-    const int distance = static_cast<int>(w.clock - e.issue) - 1;
-    if (!in.wary && distance >= e.inst->window) return;
+  const auto examine = [&](const HazardEvent& e, int distance) {
     const char* why = "";
-    const int need = required_wait_states(*e.inst, in, target, why);
+    const int need = required_wait_states(*e.inst, in, *w.program->target, why);
     if (distance < need)
       w.violate(Check::Hazards, std::string(why) + ": needs " + std::to_string(need) + " wait states, has " + std::to_string(distance), 0, e.inst);
   };
   for (u32 n = w.ring_next; n > 0 && w.ring_next - n < kRing; --n) {
     const HazardEvent& e = w.ring[(n - 1) % kRing];
-    if (w.clock - e.issue > 6) break;
-    if (!(e.inst->flags & kMfma)) examine(e);
+    const int distance = static_cast<int>(w.clock - e.issue) - 1;
+    if (distance > 5) break;
+    const Inst& p = *e.inst;
+    if ((!in.wary && distance >= p.window) || p.flags & kMfma || !related(p, in)) continue;
+    examine(e, distance);
   }
   for (u32 n = w.mfma_next; n > 0 && w.mfma_next - n < kRing; --n) {
     const HazardEvent& e = w.mfma_ring[(n - 1) % kRing];
-    if (w.clock - e.issue > 20) break;
-    examine(e);
+    const int distance = static_cast<int>(w.clock - e.issue) - 1;
+    if (distance > 19) break;
+    if ((in.wary || distance < e.inst->window) && related(*e.inst, in)) examine(e, distance);
   }
 }
 

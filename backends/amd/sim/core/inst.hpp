@@ -102,6 +102,10 @@ struct Inst {
   u8 passes = 0;   // MFMA passes on this target
   u8 window = 0;   // as a producer: longest wait any ordinary consumer can need
   bool partial = false;  // as a producer: writes part of a register, which is not forwarded
+  // Registers by number modulo 64, one bit each: instructions without a common bit cannot disturb each other.
+  u64 v_read_bits = 0, v_write_bits = 0, s_read_bits = 0, s_write_bits = 0;
+  bool indirect = false;  // as a producer or consumer: bound by rules that are not about common registers
+  bool divides = false, narrows_to_fp4 = false;
   bool wary = false;  // as a consumer: cares about producers that ordinary instructions ignore
   u64 need = 0;    // packed highest registers used: see Wave::limits
   u32 index = 0;   // position in Program::code

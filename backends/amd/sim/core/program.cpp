@@ -62,6 +62,27 @@ Kernel make_kernel(const std::string& name, const KernelDirectives& d) {
   return k;
 }
 
+// From a kernel's entry to the next one's; all code if it calls functions.
+std::pair<u32, u32> code_of(const Program& program, const Kernel& kernel) {
+  const u32 size = static_cast<u32>(program.code.size());
+  u32 end = size;
+  for (const auto& [name, other] : program.kernels)
+    if (other.entry > kernel.entry) end = std::min(end, other.entry);
+  const auto calls = [](const Inst& i) { return std::string_view(i.desc->name).starts_with("s_swappc"); };
+  const bool leaves = std::any_of(program.code.begin() + kernel.entry, program.code.begin() + end, calls);
+  return leaves ? std::pair{0u, size} : std::pair{kernel.entry, end};
+}
+
+// Both files are parts of one allocation, AGPRs from accum_offset on. Code without AGPRs may use all of it as VGPRs, as
+// hand-written kernels do; with AGPRs, a VGPR beyond accum_offset would be one of them.
+void widen_vgprs(const Program& program, Kernel& kernel) {
+  const auto [begin, end] = code_of(program, kernel);
+  const auto uses_agprs = [](const Inst& i) { return (i.need >> 16 & 0x7fff) != 0; };
+  if (std::any_of(program.code.begin() + begin, program.code.begin() + end, uses_agprs)) return;
+  const u32 vgprs = std::min<u32>(kAgprRow, kernel.vgprs + kernel.agprs);
+  kernel.agprs -= vgprs - kernel.vgprs, kernel.vgprs = vgprs;
+}
+
 std::string target_of(const AsmModule& module, std::string_view requested) {
   std::string named;
   for (const Target& t : kTargets)
@@ -128,6 +149,7 @@ std::unique_ptr<Program> Program::from_text(std::string_view text, std::string_v
     program->kernels[kernel] = make_kernel(kernel, directives);
     program->kernels[kernel].entry = entry->second;
   }
+  for (auto& [name, kernel] : program->kernels) widen_vgprs(*program, kernel);
   return program;
 }
 

@@ -38,7 +38,8 @@ Cell mine(const Accessor& me, u32 mask, bool atomic) {
 u64 merge_reader(u64 old, const Cell& me) {
   const Cell c = unpack(old);
   if (!old || !(c.mask & me.mask)) return pack(me);
-  if (c.group != me.group) return pack({kSeveralGroups, kSeveralWaves, c.mask & me.mask, me.releases, me.round, c.atomic && me.atomic});
+  // One state for all times: further readers change nothing, so that threads share the cache line.
+  if (c.group != me.group) return pack({kSeveralGroups, kSeveralWaves, c.mask & me.mask, 0, 0, c.atomic && me.atomic});
   if (c.round != me.round) return pack(me);
   if (c.wave == me.wave) return pack({me.group, me.wave, c.mask | me.mask, me.releases, me.round, c.atomic && me.atomic});
   return pack({me.group, kSeveralWaves, c.mask & me.mask, me.releases, me.round, c.atomic && me.atomic});

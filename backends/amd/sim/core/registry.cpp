@@ -21,9 +21,9 @@ int ty_dwords(Ty type) {
 
 Registry::Registry() {
   for (auto* family : {register_control, register_salu, register_sopk, register_smem, register_valu_int, register_valu_int16,
-                       register_valu_bits, register_valu_float, register_valu_half,
+                       register_valu_bits, register_valu_float, register_valu_functions, register_valu_half,
                        register_valu_cmp, register_valu_cvt, register_valu_cvt_small,
-                       register_valu_packed, register_valu_dot, register_valu_move, register_mfma,
+                       register_valu_packed, register_valu_dot, register_valu_move, register_mfma, register_vector_modes,
                        register_ds, register_global, register_buffer, register_scratch})
     family(*this);
 }

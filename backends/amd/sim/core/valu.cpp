@@ -71,7 +71,10 @@ WARPWAVE_MULTIVERSION void exec_valu(Wave& w, const Inst& in) {
 
   if (vector_dst && !direct) {
     if (needs_post(in)) post_process(w, in, io.d, dst);
-    merge_rows(dst, io.d, exec, in.dst.dwords);
+    if (exec == kAllLanes)
+      std::memcpy(dst, io.d, sizeof(Row) * in.dst.dwords);
+    else
+      merge_rows(dst, io.d, exec, in.dst.dwords);
   }
   if (has_mask_result(in)) write_mask(w, in, io.mask_out & exec);
 }

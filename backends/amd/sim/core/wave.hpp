@@ -98,6 +98,7 @@ struct Wave {
   enum class State : u8 { Running, AtBarrier, Ended } state = State::Running;
   u32 barriers_passed = 0;
   u64 executed = 0;
+  u8 vector_mode = 0;    // see vector_mode.hpp
   bool yielded = false;  // asked to let other waves run (s_sleep)
 
   // Wait counters: vm in order; lds in order; smem and flat proven only by a wait to zero.

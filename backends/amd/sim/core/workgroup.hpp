@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include "memory.hpp"
@@ -31,6 +32,7 @@ struct Workgroup {
   Counts* counts = nullptr;    // this thread's report accumulator
   Trace* trace = nullptr;      // set in the workgroup whose wave is traced
   std::mt19937_64 rng;
+  std::unordered_map<u64, std::unique_ptr<Inst>> moved;  // instructions with indexed registers (vector_mode.hpp)
   bool explore = false;        // seeded interleaving instead of the fixed one
 };
 

@@ -86,6 +86,7 @@ void register_control(Registry& r) {
     r.add(sopp(name, no_effect, {Ty::Imm16}));
   for (const char* name : {"s_wakeup", "s_icache_inv", "s_ttracedata"}) r.add(sopp(name, no_effect));
   r.add(sopp("v_nop", no_effect, {}, kValu));
+  r.add(sopp("ds_nop", no_effect));
 }
 
 }  // namespace amdsim

@@ -1,6 +1,7 @@
 // LDS atomics, with and without return.
 #include <deque>
 #include <string>
+#include <type_traits>
 
 #include "atomic_ops.hpp"
 #include "ds.hpp"
@@ -47,12 +48,21 @@ void put_result(LoadResult& r, int lane, u64 old, bool undefined, int dwords) {
   }
 }
 
+template <class U, int Data>
+U updated(const Wave& w, const Inst& in, int lane, U old) {
+  const U first = static_cast<U>(lane_value(w, in.src[1], lane));
+  if constexpr (Data == 2) {
+    const auto f = reinterpret_cast<U (*)(U, U, U)>(const_cast<void*>(in.body));
+    return f(old, first, static_cast<U>(lane_value(w, in.src[2], lane)));
+  } else {
+    return reinterpret_cast<U (*)(U, U)>(const_cast<void*>(in.body))(old, first);
+  }
+}
+
 // Lanes act one after another in lane order.
-template <class U, bool CompareSwap>
+template <class U, int Data>
 void ds_atomic(Wave& w, const Inst& in) {
   constexpr u32 bytes = sizeof(U);
-  using F = U (*)(U, U);
-  const F f = reinterpret_cast<F>(const_cast<void*>(in.body));
   const u64 seq = issue_lds(w, in);
   LdsAccess a = begin(w, in, 0, bytes, seq);
   Workgroup& g = *w.group;
@@ -62,9 +72,7 @@ void ds_atomic(Wave& w, const Inst& in) {
     U old;
     std::memcpy(&old, g.lds.data() + a.address[l], bytes);
     const bool was_undefined = lds_undefined(g, a.address[l], bytes);
-    const U first = static_cast<U>(lane_value(w, in.src[1], l));
-    // cmpswap: the first data operand is compared, the second stored
-    const U next = CompareSwap ? (old == first ? static_cast<U>(lane_value(w, in.src[2], l)) : old) : f(old, first);
+    const U next = updated<U, Data>(w, in, l, old);
     const bool undefined = lane_undefined(w, in.src[1], l) || (was_undefined && !(in.desc->aux & 1));
     std::memcpy(g.lds.data() + a.address[l], &next, bytes);
     std::memset(g.lds_undef.data() + a.address[l], undefined, bytes);
@@ -75,58 +83,79 @@ void ds_atomic(Wave& w, const Inst& in) {
 }
 
 template <class U>
-void add(Registry& r, const char* op, const char* type, U (*f)(U, U), bool compare_swap = false, bool replaces = false) {
+Desc described(const char* op, const char* type, bool rtn, const void* body, int data) {
   const Ty ty = sizeof(U) == 8 ? Ty::B64 : Ty::B32;
-  for (bool rtn : {false, true}) {
-    Desc d;
-    d.name = keep(std::string("ds_") + op + (rtn ? "_rtn_" : "_") + type);
-    d.exec = compare_swap ? &ds_atomic<U, true> : &ds_atomic<U, false>;
-    d.body = reinterpret_cast<const void*>(f);
-    d.dst = rtn ? ty : Ty::None;
-    d.src[0] = Ty::B32, d.src[1] = ty, d.src[2] = ty, d.n_src = compare_swap ? 3 : 2;
-    d.flags = kDs | kAtomic | (rtn ? u32(kLoad) : 0);
-    d.aux = replaces;
-    if (std::string(op) == "wrxchg" && !rtn) continue;
-    r.add(d);
-  }
+  Desc d;
+  d.name = keep(std::string("ds_") + op + (rtn ? "_rtn_" : "_") + type);
+  d.exec = data == 2 ? &ds_atomic<U, 2> : &ds_atomic<U, 1>;
+  d.body = body;
+  d.dst = rtn ? ty : Ty::None;
+  d.src[0] = Ty::B32, d.src[1] = ty, d.src[2] = ty, d.n_src = static_cast<u8>(1 + data);
+  d.flags = kDs | kAtomic | (rtn ? u32(kLoad) : 0);
+  return d;
+}
+
+template <class U>
+void add(Registry& r, const char* op, const char* type, U (*f)(U, U)) {
+  for (bool rtn : {false, true}) r.add(described<U>(op, type, rtn, reinterpret_cast<const void*>(f), 1));
+}
+
+// (old, first, second) -> new
+template <class U>
+void add2(Registry& r, const char* op, const char* type, U (*f)(U, U, U)) {
+  for (bool rtn : {false, true}) r.add(described<U>(op, type, rtn, reinterpret_cast<const void*>(f), 2));
+}
+
+template <class U>
+void add_exchange(Registry& r, const char* type) {
+  Desc d = described<U>("wrxchg", type, true, reinterpret_cast<const void*>(&swap<U>), 1);
+  d.aux = 1;  // does not look at the old value
+  r.add(d);
+}
+
+template <class F, class U>
+U compare_store(U old, U compared, U stored) {
+  return bits<F>(old) == bits<F>(compared) ? stored : old;
+}
+template <class U>
+U masked_or(U old, U mask, U value) {
+  return (old & ~mask) | value;
+}
+u32 wrap(u32 old, u32 limit, u32 step) { return old >= limit ? old - limit : old + step; }
+
+template <class U>
+void of_width(Registry& r, const char* u, const char* i, const char* b, const char* f) {
+  using I = std::conditional_t<sizeof(U) == 8, i64, i32>;
+  using F = std::conditional_t<sizeof(U) == 8, f64, f32>;
+  add<U>(r, "add", u, atomic_ops::add<U>);
+  add<U>(r, "sub", u, sub<U>);
+  add<U>(r, "rsub", u, rsub<U>);
+  add<U>(r, "inc", u, inc<U>);
+  add<U>(r, "dec", u, dec<U>);
+  add<U>(r, "min", u, atomic_ops::min<U>);
+  add<U>(r, "max", u, atomic_ops::max<U>);
+  add<U>(r, "min", i, apply<I, U, atomic_ops::min<I>>);
+  add<U>(r, "max", i, apply<I, U, atomic_ops::max<I>>);
+  add<U>(r, "and", b, bit_and<U>);
+  add<U>(r, "or", b, bit_or<U>);
+  add<U>(r, "xor", b, bit_xor<U>);
+  add<U>(r, "add", f, apply<F, U, atomic_ops::add<F>>);
+  add<U>(r, "min", f, apply<F, U, atomic_ops::fmin<F>>);
+  add<U>(r, "max", f, apply<F, U, atomic_ops::fmax<F>>);
+  add2<U>(r, "mskor", b, masked_or<U>);
+  add2<U>(r, "cmpst", b, compare_store<U, U>);
+  add2<U>(r, "cmpst", f, compare_store<F, U>);
+  add_exchange<U>(r, b);
 }
 
 }  // namespace
 
 void register_ds_atomics(Registry& r) {
-  add<u32>(r, "add", "u32", atomic_ops::add<u32>);
-  add<u32>(r, "sub", "u32", sub<u32>);
-  add<u32>(r, "rsub", "u32", rsub<u32>);
-  add<u32>(r, "inc", "u32", inc<u32>);
-  add<u32>(r, "dec", "u32", dec<u32>);
-  add<u32>(r, "min", "u32", atomic_ops::min<u32>);
-  add<u32>(r, "max", "u32", atomic_ops::max<u32>);
-  add<u32>(r, "min", "i32", apply<i32, u32, atomic_ops::min<i32>>);
-  add<u32>(r, "max", "i32", apply<i32, u32, atomic_ops::max<i32>>);
-  add<u32>(r, "and", "b32", bit_and<u32>);
-  add<u32>(r, "or", "b32", bit_or<u32>);
-  add<u32>(r, "xor", "b32", bit_xor<u32>);
-  add<u32>(r, "wrxchg", "b32", swap<u32>, false, true);
-  add<u32>(r, "cmpst", "b32", swap<u32>, true);
-  add<u32>(r, "add", "f32", apply<f32, u32, atomic_ops::add<f32>>);
-  add<u32>(r, "min", "f32", apply<f32, u32, atomic_ops::fmin<f32>>);
-  add<u32>(r, "max", "f32", apply<f32, u32, atomic_ops::fmax<f32>>);
+  of_width<u32>(r, "u32", "i32", "b32", "f32");
+  of_width<u64>(r, "u64", "i64", "b64", "f64");
   add<u32>(r, "pk_add", "f16", pk_add_f16);
   add<u32>(r, "pk_add", "bf16", pk_add_bf16);
-  add<u64>(r, "add", "u64", atomic_ops::add<u64>);
-  add<u64>(r, "sub", "u64", sub<u64>);
-  add<u64>(r, "min", "u64", atomic_ops::min<u64>);
-  add<u64>(r, "max", "u64", atomic_ops::max<u64>);
-  add<u64>(r, "min", "i64", apply<i64, u64, atomic_ops::min<i64>>);
-  add<u64>(r, "max", "i64", apply<i64, u64, atomic_ops::max<i64>>);
-  add<u64>(r, "and", "b64", bit_and<u64>);
-  add<u64>(r, "or", "b64", bit_or<u64>);
-  add<u64>(r, "xor", "b64", bit_xor<u64>);
-  add<u64>(r, "wrxchg", "b64", swap<u64>, false, true);
-  add<u64>(r, "cmpst", "b64", swap<u64>, true);
-  add<u64>(r, "add", "f64", apply<f64, u64, atomic_ops::add<f64>>);
-  add<u64>(r, "min", "f64", apply<f64, u64, atomic_ops::fmin<f64>>);
-  add<u64>(r, "max", "f64", apply<f64, u64, atomic_ops::fmax<f64>>);
+  r.add(described<u32>("wrap", "b32", true, reinterpret_cast<const void*>(&wrap), 2));
 }
 
 }  // namespace amdsim

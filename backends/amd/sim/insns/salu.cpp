@@ -103,6 +103,19 @@ T whole_quads(Wave& w, T x) {
   return nonzero<T>(w, T(any * 15));
 }
 
+template <class T>
+T quad_mask(Wave& w, T x) {
+  T mask = 0;
+  for (unsigned quad = 0; quad < sizeof(T) * 2; ++quad) mask |= T((x >> (4 * quad) & 15) != 0) << quad;
+  return nonzero<T>(w, mask);
+}
+
+u64 replicated(Wave&, u32 x) {
+  u64 out = 0;
+  for (int i = 0; i < 32; ++i) out |= (x >> i & 1 ? 3ull : 0) << (2 * i);
+  return out;
+}
+
 // dst = EXEC, then EXEC = op(src, EXEC): the divergence instructions.
 template <auto F, class Undef>
 void saveexec(Wave& w, const Inst& in) {
@@ -178,6 +191,7 @@ void register_width(Registry& r) {
   r.add(op1<T, [](Wave&, T a) { return a; }, Either>(name("s_mov_b32", "s_mov_b64")));
   r.add(op1<T, [](Wave& w, T a) { return nonzero<T>(w, ~a); }, Either, kSet>(name("s_not_b32", "s_not_b64")));
   r.add(op1<T, whole_quads<T>, Smear, kSet>(name("s_wqm_b32", "s_wqm_b64")));
+  r.add(op1<T, quad_mask<T>, Smear, kSet>(name("s_quadmask_b32", "s_quadmask_b64")));
   r.add(op1<T, reverse<T>>(name("s_brev_b32", "s_brev_b64")));
   r.add(op1<T, [](Wave& w, T a) { return nonzero<u32>(w, u32(std::popcount(a))); }, Smear, kSet>(name("s_bcnt1_i32_b32", "s_bcnt1_i32_b64")));
   r.add(op1<T, [](Wave& w, T a) { return nonzero<u32>(w, u32(std::popcount(T(~a)))); }, Smear, kSet>(name("s_bcnt0_i32_b32", "s_bcnt0_i32_b64")));
@@ -254,6 +268,7 @@ void register_compares(Registry& r) {
 }  // namespace
 
 void register_salu(Registry& r) {
+  r.add(op1<u32, replicated>("s_bitreplicate_b64_b32"));
   register_width<u32>(r);
   register_width<u64>(r);
   register_arithmetic(r);

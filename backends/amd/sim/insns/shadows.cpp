@@ -290,6 +290,19 @@ void shadow_bfi(Wave& w, const Inst& in) {
   });
 }
 
+// Bytes that the selector makes 0 or 0xff are defined.
+void shadow_perm(Wave& w, const Inst& in) {
+  by_lane(w, in, [](const Operands& o, int l) {
+    const u64 data = u64(o.masks[0][0][l]) << 32 | o.masks[1][0][l];
+    u32 out = o.masks[2][0][l];
+    for (int i = 0; i < 4; ++i) {
+      const u32 sel = o.value[2][l] >> 8 * i & 0xff, from = sel < 8 ? sel : 2 * (sel & 3) + 1;
+      if (sel < 12) out |= (data >> 8 * from & 0xff) << 8 * i;
+    }
+    return out;
+  });
+}
+
 void shadow_and_or(Wave& w, const Inst& in) {
   by_lane(w, in, [](const Operands& o, int l) {
     const u32 a = o.value[0][l], b = o.value[1][l];

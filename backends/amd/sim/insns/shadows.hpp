@@ -29,6 +29,7 @@ void shadow_or(Wave& w, const Inst& in);
 void shadow_and_or(Wave& w, const Inst& in);
 void shadow_lshl_or(Wave& w, const Inst& in);
 void shadow_bfi(Wave& w, const Inst& in);
+void shadow_perm(Wave& w, const Inst& in);
 
 // v_cndmask: the state of the source that the mask selects.
 void shadow_select(Wave& w, const Inst& in);

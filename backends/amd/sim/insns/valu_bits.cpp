@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "../arith/convert.hpp"
+#include "../arith/multiversion.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -19,11 +20,11 @@ u32 reversed(u32 x) {
   return std::rotl(x & 0x00ff00ffu, 24) | std::rotl(x & 0xff00ff00u, 8);
 }
 
-u32 byte_of(u64 data, u32 sel) {
-  if (sel >= 13) return 0xff;
-  if (sel == 12) return 0;
-  if (sel >= 8) return (data >> (16 * (sel - 8) + 15) & 1) != 0 ? 0xff : 0;  // sign of bytes 1, 3, 5, 7
-  return u8(data >> (8 * sel));
+// One byte that V_PERM selects: 0..7 a byte of the data, 8..11 the sign of byte 1, 3, 5 or 7, 12 zero, beyond 0xff.
+WARPWAVE_INLINE u32 byte_of(u64 data, u32 sel) {
+  const u32 byte = u8(data >> (8 * (sel & 7))), sign = u32(data >> (16 * (sel & 3) + 15) & 1) * 0xff;
+  const u32 named = sel < 8 ? byte : sign, fixed = sel == 12 ? 0u : 0xffu;
+  return sel < 12 ? named : fixed;
 }
 
 u32 permute(u32 a, u32 b, u32 sel) {
@@ -31,6 +32,32 @@ u32 permute(u32 a, u32 b, u32 sel) {
   u32 out = 0;
   for (int i = 0; i < 4; ++i) out |= byte_of(data, sel >> (8 * i) & 0xff) << (8 * i);
   return out;
+}
+
+// A scalar selector that only moves bytes: the usual case.
+WARPWAVE_MULTIVERSION void permute_rows(u32* d, const u32* a, const u32* b, u32 sel) {
+  const u32* from[4];
+  u32 shift[4], mask[4], ones = 0;
+  for (int i = 0; i < 4; ++i) {
+    const u32 which = sel >> (8 * i) & 0xff;
+    from[i] = which < 4 ? b : a, shift[i] = 8 * (which & 3), mask[i] = which < 8 ? 0xff : 0;
+    ones |= which > 12 ? 0xffu << (8 * i) : 0;
+  }
+  const u32 *p = from[0], *q = from[1], *r = from[2], *s = from[3];
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) {
+    const u32 low = (p[l] >> shift[0] & mask[0]) | (q[l] >> shift[1] & mask[1]) << 8;
+    const u32 high = (r[l] >> shift[2] & mask[2]) << 16 | (s[l] >> shift[3] & mask[3]) << 24;
+    d[l] = low | high | ones;
+  }
+}
+
+void v_perm_b32(LaneArgs& io) {
+  const u32 sel = io.c[0];
+  bool moves = io.in->src[2].kind != Kind::Vgpr;
+  for (int i = 0; i < 4; ++i) moves &= (sel >> (8 * i) & 0xff) - 8 > 3;
+  if (moves) return permute_rows(io.d, io.a, io.b, sel);
+  for (int l = 0; l < kLanes; ++l) io.d[l] = permute(io.a[l], io.b[l], io.c[l]);
 }
 
 u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
@@ -52,20 +79,29 @@ u64 quad_sad(u64 a, u32 b, u64 c) {
   return out;
 }
 
-template <class T>
-T bit_op(u8 table, T a, T b, T c) {
-  T out = 0;
+u32 bit_op(u8 table, u32 a, u32 b, u32 c) {
+  u32 out = 0;
   for (int i = 0; i < 8; ++i) {
-    const T term = T((i & 4 ? a : T(~a)) & (i & 2 ? b : T(~b)) & (i & 1 ? c : T(~c)));
-    out = T(out | (table >> i & 1 ? term : T(0)));
+    const u32 term = (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    out |= table >> i & 1 ? term : 0;
   }
   return out;
 }
-void v_bitop3_b32(LaneArgs& io) {
-  for (int l = 0; l < kLanes; ++l) io.d[l] = bit_op<u32>(io.in->mod.bitop3, io.a[l], io.b[l], io.c[l]);
+WARPWAVE_MULTIVERSION void v_bitop3_b32(LaneArgs& io) {
+  u32 terms[8];
+  for (int i = 0; i < 8; ++i) terms[i] = io.in->mod.bitop3 >> i & 1 ? ~0u : 0u;
+  u32* d = io.d;
+  const u32 *pa = io.a, *pb = io.b, *pc = io.c;
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) {
+    const u32 a = pa[l], b = pb[l], c = pc[l];
+    const u32 none = (terms[0] & ~c) | (terms[1] & c), only_b = (terms[2] & ~c) | (terms[3] & c);
+    const u32 only_a = (terms[4] & ~c) | (terms[5] & c), both = (terms[6] & ~c) | (terms[7] & c);
+    d[l] = (~a & ((~b & none) | (b & only_b))) | (a & ((~b & only_a) | (b & both)));
+  }
 }
 void v_bitop3_b16(LaneArgs& io) {
-  for (int l = 0; l < kLanes; ++l) io.d[l] = bit_op<u16>(io.in->mod.bitop3, u16(io.a[l]), u16(io.b[l]), u16(io.c[l]));
+  for (int l = 0; l < kLanes; ++l) io.d[l] = u16(bit_op(io.in->mod.bitop3, io.a[l], io.b[l], io.c[l]));
 }
 
 void logic(Registry& r) {
@@ -100,7 +136,7 @@ void fields(Registry& r) {
                shadow_bits_control2));
   r.add(moving(vop<[](u32 a, u32 b, u32 c) { return (u32((u64(a) << 32 | b) >> (8 * (c & 3)))); }>("v_alignbyte_b32"),
                shadow_bits_control2));
-  r.add(moving(vop<[](u32 a, u32 b, u32 c) { return permute(a, b, c); }>("v_perm_b32"), shadow_bits_control2));
+  r.add(moving(vop_raw("v_perm_b32", v_perm_b32, Ty::B32, {Ty::B32, Ty::B32, Ty::B32}), shadow_perm));
 }
 
 void counts(Registry& r) {

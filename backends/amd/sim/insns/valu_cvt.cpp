@@ -1,6 +1,8 @@
 // Conversions between integers, f16, f32 and f64, and into normalised or packed integers.
 #include "../arith/convert.hpp"
 #include "../arith/division.hpp"
+#include "../arith/multiversion.hpp"
+#include "../arith/quick_convert.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -54,14 +56,15 @@ void floats(Registry& r) {
   r.add(only(kGfx950, vop<[](bf16 a) { return arith::to_f32(a); }>("v_cvt_f32_bf16")));
 }
 
-u32 pair(u16 low, u16 high) { return u32(low) | u32(high) << 16; }
+WARPWAVE_INLINE u32 pair(u16 low, u16 high) { return u32(low) | u32(high) << 16; }
 
 // Rounds towards zero whatever MODE says; overflow therefore gives the largest finite value.
-u16 half_towards_zero(f32 x) { return to_f16(x, HalfMode{Rounding::toward_zero, Overflow::special}).bits; }
+constexpr auto kPackTowardZero = [](f32 a, f32 b) { return pair(to_f16_toward_zero(a), to_f16_toward_zero(b)); };
 
+constexpr auto kPackNearest = [](f32 a, f32 b) { return pair(to_f16(a).bits, to_f16(b).bits); };
 void pack_half_body(LaneArgs& io) {
-  const Overflow overflow = io.mode->fp16_ovfl ? Overflow::saturate : Overflow::special;
-  const HalfMode mode{Rounding::nearest_even, overflow};
+  if (!io.mode->fp16_ovfl) return vop_detail::lanes<kPackNearest>(io);
+  const HalfMode mode{Rounding::nearest_even, Overflow::saturate};
   for (int l = 0; l < kLanes; ++l)
     io.d[l] = pair(to_f16(bits<f32>(io.a[l]), mode).bits, to_f16(bits<f32>(io.b[l]), mode).bits);
 }
@@ -71,7 +74,7 @@ void packed(Registry& r) {
     d.shadow = shadow_pair;
     r.add(d);
   };
-  halves(vop<[](f32 a, f32 b) { return pair(half_towards_zero(a), half_towards_zero(b)); }>("v_cvt_pkrtz_f16_f32"));
+  halves(vop<kPackTowardZero>("v_cvt_pkrtz_f16_f32"));
   halves(vop<[](f32 a, f32 b) { return pair(u16(to_snorm16(a)), u16(to_snorm16(b))); }>("v_cvt_pknorm_i16_f32"));
   halves(vop<[](f32 a, f32 b) { return pair(to_unorm16(a), to_unorm16(b)); }>("v_cvt_pknorm_u16_f32"));
   halves(vop<[](f16 a, f16 b) { return pair(u16(to_snorm16(arith::to_f32(a))), u16(to_snorm16(arith::to_f32(b)))); }>(

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "../arith/convert.hpp"
+#include "../arith/multiversion.hpp"
+#include "../arith/quick_convert.hpp"
 #include "../core/program.hpp"
 #include "../core/shadow.hpp"
 #include "vop_modes.hpp"
@@ -41,29 +43,45 @@ void put(u32& word, u32 value, u32 at, u32 width) {
 
 // ---- without scale
 
+// All values of the target's 8-bit format, as f32 bits.
+template <const Small& Type>
+const u32* byte_values(const LaneArgs& io) {
+  const bool fnuz = io.target->fp8_fnuz;
+  if (&Type == &kFp8Type) return (fnuz ? arith::detail::kFp8FnuzTable : arith::detail::kFp8OcpTable).data();
+  return (fnuz ? arith::detail::kBf8FnuzTable : arith::detail::kBf8OcpTable).data();
+}
 template <const Small& Type>
 void widen_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
-  for (int l = 0; l < kLanes; ++l) io.d[l] = widen_to_f32(format, io.a[l] & 0xff);
+  const u32* values = byte_values<Type>(io);
+  for (int l = 0; l < kLanes; ++l) io.d[l] = values[io.a[l] & 0xff];
 }
 template <const Small& Type>
 void widen_pair_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
+  const u32* values = byte_values<Type>(io);
   for (int l = 0; l < kLanes; ++l) {
-    const u32 source = io.a[l] & 0xffff;
-    io.d[l] = widen_to_f32(format, source & 0xff);
-    io.d[kLanes + l] = widen_to_f32(format, source >> 8);
+    const u32 source = io.a[l];
+    io.d[l] = values[source & 0xff];
+    io.d[kLanes + l] = values[source >> 8 & 0xff];
+  }
+}
+template <const FloatFormat& Format>
+WARPWAVE_MULTIVERSION_TEMPLATE void narrow_pairs(LaneArgs& io) {
+  const u32 over = overflow_byte<Format>(overflow_of(io)), at = 16 * op_sel(io, 2), keep = 0xffff0000u >> at;
+  u32* d = io.d;
+  const u32 *a = io.a, *b = io.b;
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) {
+    const u32 pair = to_byte<Format>(bits<f32>(a[l]), over) | to_byte<Format>(bits<f32>(b[l]), over) << 8;
+    d[l] = (d[l] & keep) | pair << at;
   }
 }
 template <const Small& Type>
 void narrow_pair_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
-  const Overflow overflow = overflow_of(io);
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 low = u32(encode(format, exact(bits<f32>(io.a[l])), Rounding::nearest_even, overflow));
-    const u32 high = u32(encode(format, exact(bits<f32>(io.b[l])), Rounding::nearest_even, overflow));
-    put(io.d[l], low | high << 8, 16 * op_sel(io, 2), 16);
-  }
+  constexpr bool fp8 = &Type == &kFp8Type;
+  if (io.target->fp8_fnuz)
+    narrow_pairs<fp8 ? kFp8Fnuz : kBf8Fnuz>(io);
+  else
+    narrow_pairs<fp8 ? kFp8Ocp : kBf8Ocp>(io);
 }
 template <const Small& Type>
 void stochastic_body(LaneArgs& io) {

@@ -3,7 +3,6 @@
 #include "../arith/division.hpp"
 #include "../arith/minmax.hpp"
 #include "../arith/multiversion.hpp"
-#include "../arith/transcendental.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -82,20 +81,22 @@ void double_arithmetic(Registry& r) {
   r.add(vop_ieee<Max64>("v_max_f64"));
 }
 
-void functions(Registry& r) {
-  r.add(vop<[](f32 a) { return arith::exp2(a); }>("v_exp_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::log2(a); }>("v_log_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::exp2(a); }>("v_exp_legacy_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::log2(a); }>("v_log_legacy_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::rcp(a); }>("v_rcp_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::rcp(a); }>("v_rcp_iflag_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::rsqrt(a); }>("v_rsq_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::sqrt(a); }>("v_sqrt_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::sin(a); }>("v_sin_f32", kTrans));
-  r.add(vop<[](f32 a) { return arith::cos(a); }>("v_cos_f32", kTrans));
-  r.add(vop<[](f64 a) { return arith::rcp(a); }>("v_rcp_f64", kTrans));
-  r.add(vop<[](f64 a) { return arith::rsqrt(a); }>("v_rsq_f64", kTrans));
-  r.add(vop<[](f64 a) { return arith::sqrt(a); }>("v_sqrt_f64", kTrans));
+// The faces of a cube map: the largest of three magnitudes, z before y before x (CDNA3 ISA, V_CUBEID_F32 and its kin).
+template <auto Z, auto Y, auto X>
+constexpr auto kFace = [](f32 x, f32 y, f32 z) {
+  const f32 ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
+  return az >= ax && az >= ay ? Z(x, y, z) : ay >= ax ? Y(x, y, z) : X(x, y, z);
+};
+
+void cube_maps(Registry& r) {
+  r.add(vop<kFace<[](f32, f32, f32 z) { return z < 0 ? 5.0f : 4.0f; }, [](f32, f32 y, f32) { return y < 0 ? 3.0f : 2.0f; },
+                  [](f32 x, f32, f32) { return x < 0 ? 1.0f : 0.0f; }>>("v_cubeid_f32"));
+  r.add(vop<kFace<[](f32 x, f32, f32 z) { return z < 0 ? -x : x; }, [](f32 x, f32, f32) { return x; },
+                  [](f32 x, f32, f32 z) { return x < 0 ? z : -z; }>>("v_cubesc_f32"));
+  r.add(vop<kFace<[](f32, f32 y, f32) { return -y; }, [](f32, f32 y, f32 z) { return y < 0 ? -z : z; },
+                  [](f32, f32 y, f32) { return -y; }>>("v_cubetc_f32"));
+  r.add(vop<kFace<[](f32, f32, f32 z) { return 2.0f * z; }, [](f32, f32 y, f32) { return 2.0f * y; },
+                  [](f32 x, f32, f32) { return 2.0f * x; }>>("v_cubema_f32"));
 }
 
 template <class F>
@@ -116,8 +117,25 @@ void exponents(Registry& r) {
   r.add(vop<[](f64 a) { return frexp_exp(a); }>("v_frexp_exp_i32_f64"));
 }
 
+u32 exponent_of(u32 x) { return x >> 23 & 0xff; }
+
+// Denominators and numerators far from any limit, in all lanes: the usual case, in which nothing is scaled.
+WARPWAVE_MULTIVERSION bool quotients_are_tame(const u32* denominator, const u32* numerator) {
+  u32 wild = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const u32 d = exponent_of(denominator[l]), n = exponent_of(numerator[l]);
+    wild |= u32(d - 1 > 251) | u32(n - 24 > 230) | u32(n - d + 124 > 219);
+  }
+  return wild == 0;
+}
+
 template <class F>
 void div_scale_body(LaneArgs& io) {
+  if (std::is_same_v<F, f32> && quotients_are_tame(io.b, io.c)) {
+    std::memcpy(io.d, io.a, sizeof(Row));
+    io.mask_out = 0;
+    return;
+  }
   u64 out = 0;
   for (int l = 0; l < kLanes; ++l) {
     const auto s = div_scale(LaneType<F>::load(io.a, l), LaneType<F>::load(io.b, l), LaneType<F>::load(io.c, l));
@@ -128,10 +146,24 @@ void div_scale_body(LaneArgs& io) {
 }
 template <class F>
 void div_fmas_body(LaneArgs& io) {
+  if (std::is_same_v<F, f32> && (io.mask_in & io.exec) == 0) return fma_body(io);
   for (int l = 0; l < kLanes; ++l)
     LaneType<F>::store(io.d, l,
                        div_fmas(LaneType<F>::load(io.a, l), LaneType<F>::load(io.b, l), LaneType<F>::load(io.c, l),
                                 io.mask_in >> l & 1));
+}
+WARPWAVE_MULTIVERSION bool fix_signs(u32* d, const u32* quotient, const u32* denominator, const u32* numerator) {
+  u32 nan = 0;
+  for (int l = 0; l < kLanes; ++l) nan |= u32((quotient[l] & 0x7fffffffu) > 0x7f800000u);
+  if (nan || !quotients_are_tame(denominator, numerator)) return false;
+  for (int l = 0; l < kLanes; ++l)
+    d[l] = (quotient[l] & 0x7fffffffu) | ((denominator[l] ^ numerator[l]) & 0x80000000u);
+  return true;
+}
+template <class F>
+void div_fixup_body(LaneArgs& io) {
+  if (std::is_same_v<F, f32> && fix_signs(io.d, io.a, io.b, io.c)) return;
+  vop_detail::lanes<[](F a, F b, F c) { return div_fixup(a, b, c); }>(io);
 }
 
 template <class F>
@@ -141,7 +173,7 @@ void division(Registry& r, const char* const (&names)[3]) {
   scale.sdst = Ty::Mask;
   r.add(scale);
   r.add(vop_raw(names[1], div_fmas_body<F>, t, {t, t, t}, kMaskIn));
-  r.add(vop<[](F a, F b, F c) { return div_fixup(a, b, c); }>(names[2]));
+  r.add(vop_raw(names[2], div_fixup_body<F>, t, {t, t, t}));
 }
 
 }  // namespace
@@ -149,10 +181,10 @@ void division(Registry& r, const char* const (&names)[3]) {
 void register_valu_float(Registry& r) {
   single_arithmetic(r);
   double_arithmetic(r);
-  functions(r);
   rounding<f32>(r, {"v_floor_f32", "v_ceil_f32", "v_trunc_f32", "v_rndne_f32", "v_fract_f32"});
   rounding<f64>(r, {"v_floor_f64", "v_ceil_f64", "v_trunc_f64", "v_rndne_f64", "v_fract_f64"});
   exponents(r);
+  cube_maps(r);
   division<f32>(r, {"v_div_scale_f32", "v_div_fmas_f32", "v_div_fixup_f32"});
   division<f64>(r, {"v_div_scale_f64", "v_div_fmas_f64", "v_div_fixup_f64"});
 }

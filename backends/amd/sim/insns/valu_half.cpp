@@ -2,7 +2,7 @@
 #include "../arith/convert.hpp"
 #include "../arith/division.hpp"
 #include "../arith/half_ops.hpp"
-#include "../arith/transcendental.hpp"
+#include "half_rows.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -38,19 +38,19 @@ Desc ieee_keep(const char* name) {
   return keep_half<ieee_body<Op>>(vop<Op<true>{}>(name));
 }
 
-constexpr auto kFma = [](f16 a, f16 b, f16 c) { return quick_fma(a, b, c); };
+constexpr auto kAddSlow = [](f16 a, f16 b, HalfMode m) { return add(a, b, m); };
+constexpr auto kSubSlow = [](f16 a, f16 b, HalfMode m) { return add(a, negated(b), m); };
+constexpr auto kSubRevSlow = [](f16 a, f16 b, HalfMode m) { return add(b, negated(a), m); };
+constexpr auto kMulSlow = [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); };
 constexpr auto kFmaSlow = [](f16 a, f16 b, f16 c, HalfMode m) { return fma(a, b, c, m); };
 
 void arithmetic(Registry& r) {
-  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, b); }, [](f16 a, f16 b, HalfMode m) { return add(a, b, m); }>(
-      "v_add_f16"));
-  r.add(vop_half<[](f16 a, f16 b) { return quick_add(a, negated(b)); },
-                 [](f16 a, f16 b, HalfMode m) { return add(a, negated(b), m); }>("v_sub_f16"));
-  r.add(vop_half<[](f16 a, f16 b) { return quick_add(b, negated(a)); },
-                 [](f16 a, f16 b, HalfMode m) { return add(b, negated(a), m); }>("v_subrev_f16"));
-  r.add(vop_half<[](f16 a, f16 b) { return quick_mul(a, b); }, [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); }>(
-      "v_mul_f16"));
-  r.add(keep_half<half_body<kFma, kFmaSlow>>(vop<kFma>("v_fma_f16")));
+  constexpr Ty t = Ty::F16;
+  r.add(vop_raw("v_add_f16", wide_half_body<kWideAdd, kAddSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_sub_f16", wide_half_body<kWideSub, kSubSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_subrev_f16", wide_half_body<kWideSubRev, kSubRevSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_mul_f16", wide_half_body<kWideMul, kMulSlow, 2>, t, {t, t}));
+  r.add(keep_half<wide_half_body<kWideFma, kFmaSlow, 3>>(vop_raw("v_fma_f16", nullptr, t, {t, t, t})));
   // v_mac, v_madmk and v_madak of f16 are unfused: the product is rounded first (CDNA3 ISA, VOP2).
   constexpr auto mad = [](f16 a, f16 b, f16 c) { return quick_add(quick_mul(a, b), c); };
   constexpr auto mad_slow = [](f16 a, f16 b, f16 c, HalfMode m) { return add(mul(a, b, m), c, m); };
@@ -73,13 +73,6 @@ void order(Registry& r) {
 }
 
 void functions(Registry& r) {
-  r.add(vop<[](f16 a) { return arith::exp2(a); }>("v_exp_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::log2(a); }>("v_log_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::rcp(a); }>("v_rcp_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::rsqrt(a); }>("v_rsq_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::sqrt(a); }>("v_sqrt_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::sin(a); }>("v_sin_f16", kTrans));
-  r.add(vop<[](f16 a) { return arith::cos(a); }>("v_cos_f16", kTrans));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::floor, x); }); }>("v_floor_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::ceil, x); }); }>("v_ceil_f16"));
   r.add(vop<[](f16 a) { return exactly(a, [](f32 x) { return integral<f32>(std::trunc, x); }); }>("v_trunc_f16"));

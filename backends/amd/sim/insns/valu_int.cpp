@@ -18,14 +18,17 @@ using Wide = unsigned __int128;
 
 // Carry or borrow of lane l goes to mask_out, mask_in supplies the incoming one.
 template <auto Sum>
-void carry_body(LaneArgs& io) {
-  u64 out = 0;
+WARPWAVE_MULTIVERSION_TEMPLATE void carry_body(LaneArgs& io) {
+  alignas(64) u32 in[kLanes], out[kLanes];
+  spread_mask(io.mask_in, in);
+  u32* d = io.d;
+  WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
-    const u64 sum = Sum(u64(io.a[l]), u64(io.b[l]), u64(io.mask_in >> l & 1));
-    io.d[l] = u32(sum);
-    out |= (sum >> 32 & 1) << l;
+    const u64 sum = Sum(u64(io.a[l]), u64(io.b[l]), u64(in[l]));
+    d[l] = u32(sum);
+    out[l] = u32(sum >> 32) & 1;
   }
-  io.mask_out = out;
+  io.mask_out = gather_mask(out);
 }
 template <auto Sum>
 Desc carry(const char* name, bool in) {
@@ -36,19 +39,20 @@ Desc carry(const char* name, bool in) {
 }
 
 template <class Half, class Full>
-void mad_wide_body(LaneArgs& io) {
-  u64 out = 0;
+WARPWAVE_MULTIVERSION_TEMPLATE void mad_wide_body(LaneArgs& io) {
+  alignas(64) u32 out[kLanes];
+  u32* d = io.d;
+  WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
     const u64 product = u64(Full(Half(io.a[l])) * Full(Half(io.b[l])));
-    const u64 addend = LaneType<u64>::load(io.c, l);
-    const u64 sum = product + addend;
-    const bool carries = std::is_signed_v<Half>
-                             ? ((i64(product) < 0) != (i64(addend) < 0)) != (sum < product)  // bit 64 of the sum
-                             : sum < product;
-    LaneType<u64>::store(io.d, l, sum);
-    out |= u64(carries) << l;
+    const u64 addend = LaneType<u64>::load(io.c, l), sum = product + addend;
+    const u64 signs = std::is_signed_v<Half> ? product ^ addend : 0;
+    LaneType<u64>::store(d, l, sum);
+    // Bit 63 of this is the carry out of 64 bits; of signed operands it is bit 64 of the sum.
+    const u64 carry = ((product & addend) | ((product | addend) & ~sum)) ^ signs;
+    out[l] = u32(carry >> 63);
   }
-  io.mask_out = out;
+  io.mask_out = gather_mask(out);
 }
 
 Desc mad_wide(const char* name, LaneFn body) {

@@ -1,19 +1,32 @@
 // Moves, selections and transfers between lanes, scalars and the two register files.
 #include <bit>
 
+#include "../arith/multiversion.hpp"
 #include "../core/shadow.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
 namespace {
 
+// Number of ones, in operations that vectorise.
+WARPWAVE_INLINE u32 population(u32 x) {
+  x -= x >> 1 & 0x55555555u;
+  x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+  return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
 Desc moving(Desc d, ShadowFn shadow) {
   d.shadow = shadow;
   return d;
 }
 
-void v_cndmask_b32(LaneArgs& io) {
-  for (int l = 0; l < kLanes; ++l) io.d[l] = io.mask_in >> l & 1 ? io.b[l] : io.a[l];
+WARPWAVE_MULTIVERSION void v_cndmask_b32(LaneArgs& io) {
+  alignas(64) u32 flag[kLanes];
+  spread_mask(io.mask_in, flag);
+  u32* d = io.d;
+  const u32 *a = io.a, *b = io.b;
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) d[l] = flag[l] ? b[l] : a[l];
 }
 
 u32 undefined_bits(const Wave& w, int row, int lane) {
@@ -87,10 +100,13 @@ void v_permlane_swap(Wave& w, const Inst& in) {
 
 // Bits of the mask below the lane, low or high half, added to the second source.
 template <bool High>
-void mbcnt_body(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_TEMPLATE void mbcnt_body(LaneArgs& io) {
+  u32* d = io.d;
+  const u32 *a = io.a, *b = io.b;
+  WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
     const u64 below = (u64(1) << l) - 1;
-    io.d[l] = u32(std::popcount(io.a[l] & u32(High ? below >> 32 : below))) + io.b[l];
+    d[l] = population(a[l] & u32(High ? below >> 32 : below)) + b[l];
   }
 }
 

@@ -3,6 +3,7 @@
 #include "../arith/convert.hpp"
 #include "../arith/half_ops.hpp"
 #include "../arith/multiversion.hpp"
+#include "half_rows.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -55,42 +56,79 @@ void integers(Registry& r) {
 // ---- f16
 
 template <auto F>
-constexpr auto both = [](pkf16 a, pkf16 b) { return pkf16{F(a.lo, b.lo), F(a.hi, b.hi)}; };
-template <auto F>
-constexpr auto both3 = [](pkf16 a, pkf16 b, pkf16 c) { return pkf16{F(a.lo, b.lo, c.lo), F(a.hi, b.hi, c.hi)}; };
-template <auto F>
 constexpr auto both_slow = [](pkf16 a, pkf16 b, HalfMode m) { return pkf16{F(a.lo, b.lo, m), F(a.hi, b.hi, m)}; };
 template <auto F>
 constexpr auto both3_slow =
     [](pkf16 a, pkf16 b, pkf16 c, HalfMode m) { return pkf16{F(a.lo, b.lo, c.lo, m), F(a.hi, b.hi, c.hi, m)}; };
 
+// The low halves of all lanes, then the high ones: a loop with both in it is too much for vectorisers.
+template <auto F, int Sources>
+WARPWAVE_INLINE void on_half(u32* d, const LaneArgs& io, u32 shift) {
+  const u32 *a = io.a, *b = io.b, *c = io.c;
+  for (int l = 0; l < kLanes; ++l) {
+    const f16 x{u16(a[l] >> shift)}, y{u16(b[l] >> shift)};
+    if constexpr (Sources == 2)
+      d[l] = F(x, y).bits;
+    else
+      d[l] = F(x, y, f16{u16(c[l] >> shift)}).bits;
+  }
+}
+template <auto F, int Sources>
+WARPWAVE_MULTIVERSION_TEMPLATE void both_halves(LaneArgs& io) {
+  alignas(64) u32 low[kLanes], high[kLanes];
+  on_half<F, Sources>(low, io, 0);
+  on_half<F, Sources>(high, io, 16);
+  for (int l = 0; l < kLanes; ++l) io.d[l] = low[l] | high[l] << 16;
+}
+template <auto F, auto Slow, int Sources>
+void packed_half_body(LaneArgs& io) {
+  using Half = pkf16;
+  if (half_is_plain(*io.mode)) {
+    alignas(64) u32 low[kLanes], high[kLanes];
+    on_halves_at<F, Sources>(low, io, 0);
+    on_halves_at<F, Sources>(high, io, 16);
+    for (int l = 0; l < kLanes; ++l) io.d[l] = low[l] | high[l] << 16;
+  } else if constexpr (Sources == 2) {
+    half_lanes<both_slow<Slow>>(io, static_cast<Half (*)(Half, Half)>(nullptr), std::make_index_sequence<2>{});
+  } else {
+    half_lanes<both3_slow<Slow>>(io, static_cast<Half (*)(Half, Half, Half)>(nullptr), std::make_index_sequence<3>{});
+  }
+}
+template <auto InIeeeMode, auto Otherwise>
+void packed_ieee_body(LaneArgs& io) {
+  if (io.mode->ieee)
+    both_halves<InIeeeMode, 2>(io);
+  else
+    both_halves<Otherwise, 2>(io);
+}
+
 template <bool Ieee>
-struct PkMin {
-  pkf16 operator()(pkf16 a, pkf16 b) const { return {half_min(a.lo, b.lo, Ieee), half_min(a.hi, b.hi, Ieee)}; }
-};
+constexpr auto kMin = [](f16 a, f16 b) { return half_min(a, b, Ieee); };
 template <bool Ieee>
-struct PkMax {
-  pkf16 operator()(pkf16 a, pkf16 b) const { return {half_max(a.lo, b.lo, Ieee), half_max(a.hi, b.hi, Ieee)}; }
-};
+constexpr auto kMax = [](f16 a, f16 b) { return half_max(a, b, Ieee); };
+constexpr auto kMinimum3 = [](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); };
+constexpr auto kMaximum3 = [](f16 a, f16 b, f16 c) { return half_maximum(half_maximum(a, b), c); };
 
 void halves(Registry& r) {
-  const auto add_packed = [&r](Desc d) {
-    d.shadow = shadow_packed;
-    r.add(d);
-  };
   constexpr auto sum = [](f16 a, f16 b, HalfMode m) { return add(a, b, m); };
   constexpr auto product = [](f16 a, f16 b, HalfMode m) { return mul(a, b, m); };
   constexpr auto fused = [](f16 a, f16 b, f16 c, HalfMode m) { return fma(a, b, c, m); };
-  add_packed(vop_half<both<quick_add>, both_slow<sum>>("v_pk_add_f16"));
-  add_packed(vop_half<both<quick_mul>, both_slow<product>>("v_pk_mul_f16"));
-  add_packed(vop_half<both3<quick_fma>, both3_slow<fused>>("v_pk_fma_f16"));
-  add_packed(vop_half_acc<both3<quick_fma>, both3_slow<fused>>("v_pk_fmac_f16"));
-  add_packed(vop_ieee<PkMin>("v_pk_min_f16"));
-  add_packed(vop_ieee<PkMax>("v_pk_max_f16"));
-  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); }>>(
-                               "v_pk_minimum3_f16")));
-  add_packed(only(kGfx950, vop<both3<[](f16 a, f16 b, f16 c) { return half_maximum(half_maximum(a, b), c); }>>(
-                               "v_pk_maximum3_f16")));
+  constexpr Ty t = Ty::PkF16;
+  const auto packed = [](const char* name, LaneFn body, std::initializer_list<Ty> sources, u32 flags = 0) {
+    Desc d = vop_raw(name, body, Ty::PkF16, sources, flags);
+    d.shadow = shadow_packed;
+    return d;
+  };
+  r.add(packed("v_pk_add_f16", packed_half_body<kWideAdd, sum, 2>, {t, t}));
+  r.add(packed("v_pk_mul_f16", packed_half_body<kWideMul, product, 2>, {t, t}));
+  r.add(packed("v_pk_fma_f16", packed_half_body<kWideFma, fused, 3>, {t, t, t}));
+  Desc accumulating = packed("v_pk_fmac_f16", packed_half_body<kWideFma, fused, 3>, {t, t}, kReadsDst);
+  accumulating.src[2] = t;  // the old destination, not written in the assembly
+  r.add(accumulating);
+  r.add(packed("v_pk_min_f16", packed_ieee_body<kMin<true>, kMin<false>>, {t, t}));
+  r.add(packed("v_pk_max_f16", packed_ieee_body<kMax<true>, kMax<false>>, {t, t}));
+  r.add(only(kGfx950, packed("v_pk_minimum3_f16", both_halves<kMinimum3, 3>, {t, t, t})));
+  r.add(only(kGfx950, packed("v_pk_maximum3_f16", both_halves<kMaximum3, 3>, {t, t, t})));
 }
 
 // ---- f32 pairs
@@ -128,39 +166,55 @@ void singles(Registry& r) {
 
 // ---- v_fma_mix: each source is an f32, or with op_sel_hi an f16 in the half that op_sel names; neg_hi means |x|.
 
-f32 mixed(const Modifiers& m, const Operand& op, int i, u32 raw) {
+WARPWAVE_INLINE void mixed(u32* out, const u32* raw, const Modifiers& m, const Operand& op, int i) {
   const bool half = m.op_sel_hi >> i & 1, high = m.op_sel >> i & 1;
-  u32 b = half ? bits<u32>(arith::to_f32(f16{u16(high ? raw >> 16 : raw)})) : raw;
-  if (half && !high) {  // what is written -x or |x| was applied to bit 31 of the register
-    if (op.abs) b &= 0x7fffffffu;
-    if (op.neg) b ^= 0x80000000u;
-  }
-  if (m.neg_hi >> i & 1) b &= 0x7fffffffu;
-  if (m.neg_lo >> i & 1) b ^= 0x80000000u;
-  return bits<f32>(b);
+  const bool late = half && !high;  // what is written -x or |x| was applied to bit 31 of the register
+  const bool abs = (late && op.abs) || m.neg_hi >> i & 1;
+  const bool neg = (late && op.neg && !(m.neg_hi >> i & 1)) != bool(m.neg_lo >> i & 1);
+  const u32 keep = abs ? 0x7fffffffu : ~0u, flip = neg ? 0x80000000u : 0;
+  const int shift = high ? 16 : 0;
+  if (half)
+    for (int l = 0; l < kLanes; ++l) out[l] = (bits<u32>(arith::to_f32(f16{u16(raw[l] >> shift)})) & keep) ^ flip;
+  else
+    for (int l = 0; l < kLanes; ++l) out[l] = (raw[l] & keep) ^ flip;
 }
-f32 clamped_to_unit(f32 x, bool dx10) {
-  if (x != x) return dx10 ? 0.0f : x;
-  return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x;
+WARPWAVE_INLINE f32 clamped_to_unit(f32 x, bool dx10) {
+  const f32 below = x < 0.0f ? 0.0f : x, bounded = below > 1.0f ? 1.0f : below;
+  return x == x ? bounded : dx10 ? 0.0f : x;
+}
+
+WARPWAVE_MULTIVERSION void mixed_fma(const LaneArgs& io, f32* out) {
+  Modifiers m = io.in->mod;
+  if (!m.has_op_sel_hi) m.op_sel_hi = 0;  // unlike packed arithmetic the default is f32 sources
+  alignas(64) u32 rows[3][kLanes];
+  const u32* const sources[3] = {io.a, io.b, io.c};
+  for (int i = 0; i < 3; ++i) mixed(rows[i], sources[i], m, io.in->src[i], i);
+  for (int l = 0; l < kLanes; ++l) out[l] = fma(bits<f32>(rows[0][l]), bits<f32>(rows[1][l]), bits<f32>(rows[2][l]));
+  if (m.clamp)
+    for (int l = 0; l < kLanes; ++l) out[l] = clamped_to_unit(out[l], io.mode->dx10_clamp);
+}
+
+WARPWAVE_MULTIVERSION void narrow_rows(u32* out, const f32* values) {
+  for (int l = 0; l < kLanes; ++l) out[l] = to_f16(values[l]).bits;
 }
 
 enum class MixTo { f32, low, high };
 template <MixTo To>
 void fma_mix_body(LaneArgs& io) {
-  Modifiers m = io.in->mod;
-  if (!m.has_op_sel_hi) m.op_sel_hi = 0;  // unlike packed arithmetic the default is f32 sources
-  const HalfMode mode = half_mode(*io.mode);
-  for (int l = 0; l < kLanes; ++l) {
-    const Operand* src = io.in->src;
-    f32 x = fma(mixed(m, src[0], 0, io.a[l]), mixed(m, src[1], 1, io.b[l]), mixed(m, src[2], 2, io.c[l]));
-    if (m.clamp) x = clamped_to_unit(x, io.mode->dx10_clamp);
-    if (To == MixTo::f32)
-      io.d[l] = bits<u32>(x);
-    else if (To == MixTo::low)
-      io.d[l] = (io.d[l] & 0xffff0000u) | to_f16(x, mode).bits;
-    else
-      io.d[l] = (io.d[l] & 0xffffu) | u32(to_f16(x, mode).bits) << 16;
+  alignas(64) f32 value[kLanes];
+  mixed_fma(io, value);
+  if (To == MixTo::f32) {
+    std::memcpy(io.d, value, sizeof value);
+    return;
   }
+  alignas(64) u32 half[kLanes];
+  const HalfMode mode = half_mode(*io.mode);
+  if (half_is_plain(*io.mode))
+    narrow_rows(half, value);
+  else
+    for (int l = 0; l < kLanes; ++l) half[l] = to_f16(value[l], mode).bits;
+  const u32 keep = To == MixTo::low ? 0xffff0000u : 0xffffu, shift = To == MixTo::low ? 0 : 16;
+  for (int l = 0; l < kLanes; ++l) io.d[l] = (io.d[l] & keep) | half[l] << shift;
 }
 
 void mixes(Registry& r) {

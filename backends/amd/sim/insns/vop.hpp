@@ -88,14 +88,14 @@ struct pkf32 {
 template <>
 struct LaneType<pk16> {
   static constexpr Ty ty = Ty::PkB16;
-  static pk16 load(const u32* p, int l) { return bits<pk16>(p[l]); }
-  static void store(u32* p, int l, pk16 x) { p[l] = bits<u32>(x); }
+  static pk16 load(const u32* p, int l) { return {u16(p[l]), u16(p[l] >> 16)}; }
+  static void store(u32* p, int l, pk16 x) { p[l] = u32(x.lo) | u32(x.hi) << 16; }
 };
 template <>
 struct LaneType<pkf16> {
   static constexpr Ty ty = Ty::PkF16;
-  static pkf16 load(const u32* p, int l) { return bits<pkf16>(p[l]); }
-  static void store(u32* p, int l, pkf16 x) { p[l] = bits<u32>(x); }
+  static pkf16 load(const u32* p, int l) { return {{u16(p[l])}, {u16(p[l] >> 16)}}; }
+  static void store(u32* p, int l, pkf16 x) { p[l] = u32(x.lo.bits) | u32(x.hi.bits) << 16; }
 };
 template <>
 struct LaneType<pkf32> {
@@ -103,6 +103,17 @@ struct LaneType<pkf32> {
   static pkf32 load(const u32* p, int l) { return {bits<f32>(p[l]), bits<f32>(p[kLanes + l])}; }
   static void store(u32* p, int l, pkf32 x) { p[l] = bits<u32>(x.lo), p[kLanes + l] = bits<u32>(x.hi); }
 };
+
+// Lane masks as one 0 or 1 per lane, and back.
+WARPWAVE_INLINE void spread_mask(u64 mask, u32* flag) {
+  const u32 low = u32(mask), high = u32(mask >> 32);
+  for (int l = 0; l < 32; ++l) flag[l] = low >> l & 1, flag[l + 32] = high >> l & 1;
+}
+WARPWAVE_INLINE u64 gather_mask(const u32* flag) {
+  u32 low = 0, high = 0;
+  for (int l = 0; l < 32; ++l) low |= flag[l] << l, high |= flag[l + 32] << l;
+  return low | u64(high) << 32;
+}
 
 namespace vop_detail {
 
@@ -135,20 +146,14 @@ WARPWAVE_MULTIVERSION_TEMPLATE void lanes(LaneArgs& io) {
 template <auto F, class C, class... A>
 WARPWAVE_INLINE u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
   const u32* const p[3] = {io.a, io.b, io.c};
-  u8 flag[kLanes];
+  alignas(64) u32 flag[kLanes];
   WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       flag[l] = F(LaneType<std::remove_cvref_t<A>>::load(p[I], l)...);
     }(std::index_sequence_for<A...>{});
   }
-  u64 mask = 0;
-  for (int byte = 0; byte < 8; ++byte) {
-    u64 chunk;
-    std::memcpy(&chunk, flag + 8 * byte, 8);
-    mask |= ((chunk * 0x0102040810204080ull) >> 56) << (8 * byte);  // gathers the low bit of eight bytes
-  }
-  return mask;
+  return gather_mask(flag);
 }
 
 template <auto F>

@@ -151,3 +151,35 @@ def test_fast_narrowing_at_every_f16_midpoint():
     values = np.concatenate([np.nextafter(values, d) for d in (np.float32(np.inf), np.float32(-np.inf))] + [values])
     want = values.astype(np.float16).view(np.uint16)
     assert np.array_equal(arith.f32_to_f16(values), want)
+
+
+# ---- the conversions that loops over lanes use
+
+
+def _single_floats(step: int) -> np.ndarray:
+    """Every exponent with many significands, and the neighbours of each; NaNs and infinities among them."""
+    rng = np.random.default_rng(3)
+    top = np.arange(0, 1 << 32, step, dtype=np.uint64)
+    near = top + rng.integers(0, step, top.size, dtype=np.uint64)
+    return np.concatenate([top, top + 1, (top - 1) & 0xFFFFFFFF, near]).astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("name", ["fp8_ocp", "bf8_ocp", "fp8_fnuz", "bf8_fnuz"])
+def test_quick_bytes_equal_the_general_conversion(name, saturate):
+    values = _single_floats(1 << 15)
+    got = getattr(arith, f"quick_{name}")(values, saturate)
+    np.testing.assert_array_equal(got, arith.encode(name, values.astype(np.float64), NEAREST, saturate))
+
+
+def test_quick_halves_equal_numpy_and_the_general_conversion():
+    values = _single_floats(1 << 13)
+    number = values[~np.isnan(values)]
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(arith.f32_to_f16(number), number.astype(np.float16).view(np.uint16))
+    inside = number[np.isfinite(number)]
+    want = arith.encode("f16", inside.astype(np.float64), ZERO)
+    np.testing.assert_array_equal(arith.f32_to_f16_toward_zero(inside), want)
+    infinite = np.array([np.inf, -np.inf], np.float32)
+    assert arith.f32_to_f16_toward_zero(infinite).tolist() == [0x7C00, 0xFC00]
+    assert (arith.f32_to_f16_toward_zero(values[np.isnan(values)]) & 0x7E00 == 0x7E00).all()

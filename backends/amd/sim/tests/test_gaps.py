@@ -107,6 +107,14 @@ def test_registers_beyond_the_descriptors_allocation(target, what, body):
     assert getattr(caught.value, "kind", "resources") == "resources"
 
 
+def test_code_without_agprs_may_use_the_whole_allocation_as_vgprs(target):
+    """Both files are one allocation, as hand-written kernels know; where AGPRs are used, they begin at accum_offset."""
+    out = run(["v_mov_b32_e32 v60, 7", "global_store_dword v1, v60, s[6:7]"], target, vgprs=16, agprs=48)
+    assert (out[:64] == 7).all()
+    refused("resources", ["v_mov_b32_e32 v64, 7"], target, vgprs=16, agprs=48)
+    refused("resources", ["v_mov_b32_e32 v60, 7", "v_accvgpr_write_b32 a3, v60"], target, vgprs=16, agprs=48)
+
+
 def test_more_lds_than_the_cu_has(target):
     size = {"gfx942": 65536, "gfx950": 163840}[target]
     run(["s_nop 0"], target, lds=size)

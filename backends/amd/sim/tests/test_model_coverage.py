@@ -23,6 +23,7 @@ BY_HAND = {
     *(f"s_{kind}_{width}" for kind in ("load", "buffer_load") for width in test_model_smem.WIDTHS),
 }
 
+
 def covered(target: str) -> set[str]:
     names = set(test_model_alu.legal_cases(target)) | set(APPROXIMATE) | BY_HAND
     names |= set(test_model_memory.LEGAL[target])

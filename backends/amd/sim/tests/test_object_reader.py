@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from warpwave.backends.amd import sim
@@ -266,6 +266,7 @@ def test_truncated_objects_are_refused():
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 2**31), st.integers(0, 255)), min_size=1, max_size=8))
+@example([(784, 0), (23388, 128)])  # a name that is not UTF-8
 def test_damaged_objects_never_crash(changes):
     code = bytearray(_compile.assemble(_compile.hip(SMALL, "gfx950", "-g"), "gfx950").read_bytes())
     for position, value in changes:

@@ -38,6 +38,8 @@ PAIRS = [
     "dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1 src1_sel:BYTE_2",
     "dst_sel:BYTE_3 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD",
 ]
+# V_PERM: bytes of both sources, signs, 0x00 and 0xff.
+PERMUTATIONS = ("0x0c050400", "0x07060302", "0x0d0b0a01", "0x08030c0d")
 LOGIC = ("v_and_b32", "v_or_b32", "v_xor_b32")
 CASES = [f"v_mov_b32_sdwa v128, v8 {m}" for m in MOVES]
 CASES += ["v_mov_b32_sdwa v128, sext(v8) dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1"]
@@ -46,12 +48,16 @@ CASES += [f"v_and_b32_sdwa v128, v8, sext(v9) {PAIRS[1]}"]
 CASES += [f"v_cndmask_b32_sdwa v128, v8, v9, vcc {p}" for p in PAIRS]
 CASES += ["v_cndmask_b32_e32 v128, v8, v9, vcc", "v_cndmask_b32_e64 v128, v8, 1.0, vcc"]
 CASES += [f"{name}_e32 v128, {c}, v9" for name in LOGIC for c in ("0xffff0000", "0x00ff00ff", "-1", "0", "v8")]
-CASES += ["v_not_b32_e32 v128, v8", "v_bfi_b32 v128, 0xff00ff, v8, v9", "v_and_or_b32 v128, v8, 0xff, v9"]
+CASES += ["v_not_b32_e32 v128, v8", "v_bfi_b32 v128, s24, v8, v9 @0x00ff00ff", "v_and_or_b32 v128, v8, s24, v9 @0xff"]
 CASES += ["v_mov_b32_dpp v128, v8 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"]
 CASES += ["v_mov_b32_dpp v128, v8 row_shl:3 row_mask:0xf bank_mask:0xf bound_ctrl:0"]
 CASES += ["v_mov_b32_dpp v128, v8 row_shr:2 row_mask:0xf bank_mask:0xf"]
 CASES += ["v_pack_b32_f16 v128, v8, v9", "v_pack_b32_f16 v128, v8, v9 op_sel:[1,0,0]"]
-CASES += ["v_lshlrev_b32_e32 v128, 8, v8", "v_perm_b32 v128, v8, v9, 0x0c050400", "v_alignbit_b32 v128, v8, v9, 16"]
+CASES += [
+    "v_lshlrev_b32_e32 v128, 8, v8",
+    *(f"v_perm_b32 v128, v8, v9, s24 @{s}" for s in PERMUTATIONS),
+    "v_alignbit_b32 v128, v8, v9, 16",
+]
 
 FILLINGS = 40
 
@@ -92,9 +98,9 @@ def load_partly(undefined: np.ndarray) -> list[str]:
     return [*lines, "s_waitcnt vmcnt(0)", "s_mov_b32 vcc_lo, 0x9a3c5e71", "s_mov_b32 vcc_hi, 0x4d2b6f83", "s_nop 4"]
 
 
-def run(text: str, target: str, values, undefined, stores: list[np.ndarray]) -> np.ndarray:
+def run(text: str, scalar: int, target: str, values, undefined, stores: list[np.ndarray]) -> np.ndarray:
     """The bytes of v128 in the lanes of `stores` (by byte); others stay 0."""
-    lines = [*load_partly(undefined), text, "s_nop 4"]
+    lines = [*load_partly(undefined), f"s_mov_b32 s24, {scalar:#x}", text, "s_nop 4"]
     for byte, lanes in enumerate(stores):
         lines += [f"v_lshrrev_b32_e32 v3, {8 * byte}, v128"]
         lines += [*mask_lines(lanes, f"global_store_byte v0, v3, s[8:9] offset:{byte}"), "s_mov_b64 exec, -1"]
@@ -106,23 +112,25 @@ def run(text: str, target: str, values, undefined, stores: list[np.ndarray]) -> 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("text", CASES)
-def test_a_byte_is_undefined_exactly_where_fillings_differ(text, target):
+@pytest.mark.parametrize("case", CASES)
+def test_a_byte_is_undefined_exactly_where_fillings_differ(case, target):
+    text, _, number = case.partition(" @")
+    scalar = int(number or "0", 0)
     rng = np.random.default_rng(zlib.crc32(text.encode()))
     values, undefined = fillings(rng)
     if "pack" in text:
         values[..., 1::2] &= 0x7B  # no NaN, which packing may quiet
     scalars = np.zeros((FILLINGS, 16), np.uint32)
-    scalars[:, 8], scalars[:, 9] = 0x9A3C5E71, 0x4D2B6F83
+    scalars[:, 0], scalars[:, 8], scalars[:, 9] = scalar, 0x9A3C5E71, 0x4D2B6F83
     model = expected(Case(text), Operands(words(values), scalars, target), table(target))[0]
     result = np.ascontiguousarray(model)[..., None].view(np.uint8)  # [filling, lane, byte]
     varies = (result != result[0]).any(axis=0)
-    got = run(text, target, values, undefined, [~varies[:, byte] for byte in range(4)])
+    got = run(text, scalar, target, values, undefined, [~varies[:, byte] for byte in range(4)])
     np.testing.assert_array_equal(got, np.where(varies, 0, result[0]))
     for byte in np.flatnonzero(varies.any(axis=0)):
         stores = [np.full(64, b == byte) for b in range(4)]
         with pytest.raises(sim.SimError) as stopped:
-            run(text, target, values, undefined, stores)
+            run(text, scalar, target, values, undefined, stores)
         assert stopped.value.kind == "uninit"
         assert [stopped.value.lanes >> lane & 1 for lane in range(64)] == list(varies[:, byte])
 

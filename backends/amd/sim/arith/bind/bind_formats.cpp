@@ -5,6 +5,7 @@
 
 #include "bind_arith.hpp"
 #include "../convert.hpp"
+#include "../quick_convert.hpp"
 
 namespace amdsim::arith {
 namespace {
@@ -41,6 +42,22 @@ Array<u64> encode_stochastic_all(const std::string& format, const Array<f64>& va
   return out;
 }
 
+template <const FloatFormat& Format>
+void bind_quick(py::module_& module, const char* name) {
+  module.def(name, [](const Array<f32>& values, bool saturate) {
+    const u32 over = overflow_byte<Format>(saturate ? Overflow::saturate : Overflow::special);
+    Array<u64> out(values.size());
+    for (py::ssize_t at = 0; at < values.size(); ++at) out.mutable_data()[at] = to_byte<Format>(values.data()[at], over);
+    return out;
+  });
+}
+
+Array<u64> half_toward_zero(const Array<f32>& values) {
+  Array<u64> out(values.size());
+  for (py::ssize_t at = 0; at < values.size(); ++at) out.mutable_data()[at] = to_f16_toward_zero(values.data()[at]);
+  return out;
+}
+
 }  // namespace
 
 void bind_formats(py::module_& module) {
@@ -48,6 +65,11 @@ void bind_formats(py::module_& module) {
   module.def("encode", &encode_all, py::arg("format"), py::arg("values"), py::arg("rounding") = 0,
              py::arg("saturate") = false);
   module.def("encode_stochastic", &encode_stochastic_all);
+  bind_quick<kFp8Ocp>(module, "quick_fp8_ocp");
+  bind_quick<kBf8Ocp>(module, "quick_bf8_ocp");
+  bind_quick<kFp8Fnuz>(module, "quick_fp8_fnuz");
+  bind_quick<kBf8Fnuz>(module, "quick_bf8_fnuz");
+  module.def("f32_to_f16_toward_zero", &half_toward_zero);
 }
 
 }  // namespace amdsim::arith
