@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../arith/floats.hpp"
+#include "lane_moves.hpp"
 
 namespace amdsim {
 namespace {
@@ -74,12 +75,14 @@ u64 dpp_valid(const Inst& in, u64 exec) {
   return valid;
 }
 
-WARPWAVE_INLINE void move_lanes(u32* to, const u32* from, const i8* map, u64 valid) {
-  for (int l = 0; l < kLanes; ++l) to[l] = from[map[l] & 63];
-  if (valid == kAllLanes) return;
+// DPP controls from 0x130 on to 0x13c, and the two broadcasts, cross the rows of 16 lanes.
+bool stays_in_rows(u16 control) { return control < 0x130 || control == 0x140 || control == 0x141 || control >= 0x150; }
+
+WARPWAVE_INLINE void clear_lanes(u32* row, u64 kept) {
+  if (kept == kAllLanes) return;
   alignas(64) u32 flag[kLanes];
-  spread_mask(valid, flag);
-  for (int l = 0; l < kLanes; ++l) to[l] &= 0u - flag[l];
+  spread_mask(kept, flag);
+  for (int l = 0; l < kLanes; ++l) row[l] &= 0u - flag[l];
 }
 
 struct Field {
@@ -220,7 +223,10 @@ WARPWAVE_INLINE void pick_parts(const Wave& w, const Inst& in, int i, const u32*
   const u32* from = base;
   if (in.encoding == Encoding::Dpp && i == 0) {
     const u64 valid = dpp_valid(in, w.exec());
-    for (int r = 0; r < op.dwords; ++r) move_lanes(buffer[r], base + r * kLanes, in.dpp_map, valid);
+    for (int r = 0; r < op.dwords; ++r) {
+      move_lanes(buffer[r], base + r * kLanes, in.dpp_map, stays_in_rows(in.mod.dpp_ctrl));
+      clear_lanes(buffer[r], valid);
+    }
     from = buffer[0];
   }
   if (is_packed16(type)) return packed_halves(buffer[0], from, in.mod, i, type != Ty::PkB16);
