@@ -38,13 +38,13 @@ def test_the_overview_lists_all_commands(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     for command in ("check", "show", "targets", "doctor", "conformance", "demo", "sim"):
-        assert f"\n    {command} " in out
+        assert f"\n    {command}" in out
 
 
 def test_the_demo_agrees(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    assert "gemm, one source: a bf16[256,128]" in out
+    assert "gemm, one source:" in out
     assert "attention, one source:" in out
     assert "all agree with the oracle" in out
     assert "reference" in out

@@ -42,6 +42,8 @@ class Modelled(Contract):
         acc, *factors = operands
         left, right = mma_operands(op, *factors)
         codes = _bits(left), _bits(right)
+        if model.a == "tf32":
+            codes = _to_tf32(codes[0]), _to_tf32(codes[1])
         if op in self.orders:
             codes = _reordered(codes[0], self.orders[op], 1), _reordered(codes[1], self.orders[op], 0)
         return [multiply_accumulate(model, *codes, _bits(acc)).view(np.float32)]
@@ -49,6 +51,12 @@ class Modelled(Contract):
 
 def _bits(x: Array) -> Array:
     return np.ascontiguousarray(x).view(f"u{x.itemsize}")
+
+
+def _to_tf32(codes: Array) -> Array:
+    """As cvt.rna.tf32.f32, which the backend applies to operands: 10 fraction bits, nearest, ties away from 0."""
+    special = codes & 0x7F800000 == 0x7F800000
+    return np.where(special, codes, codes + np.uint32(0x1000) & np.uint32(0xFFFFE000))
 
 
 def _reordered(codes: Array, order: list[int], axis: int) -> Array:
