@@ -94,7 +94,7 @@ Why `L` covers them (tested on hostile numbers, `conformance/tests/test_bounds.p
 - A product with a zero factor takes no part in the alignment. Published models let it; an H200 showed that it does
   not. On CDNA3 this is not known: few outputs would differ, all with a zero beside a huge factor
   (`conformance/tests/test_models.py` records how many).
-- precision="tf32": an operand is cut to 10 fraction bits, a relative error of at most 2^-10; without it, f32
+- precision="tf32": an operand is cut or rounded to 10 fraction bits, a relative error of at most 2^-10; without it, f32
   operands are multiplied in full on every target.
 """
 
