@@ -78,9 +78,13 @@ WARPWAVE_INLINE f64 exp2_wide(f32 x) {
   return detail::exp2_of(pick(x == x, bounded, 0.0f));
 }
 
+// The reduction is exact in f32, and so is the scaling: what would be subnormal is 0.
 WARPWAVE_INLINE f32 exp2(f32 x) {
-  const f32 value = f32(exp2_wide(x)), flushed = pick(value < 0x1p-126f, 0.0f, value);
-  return pick(x != x, quieted(x), flushed);
+  const f32 shifted = x + 0x1.8p23f;
+  const f64 fraction = f64(x - (shifted - 0x1.8p23f));
+  const u32 scaled = bits<u32>(f32(detail::polynomial(detail::kExp2, fraction))) + (bits<u32>(shifted) << 23);
+  const u32 bounded = pick(x >= 128.0f, 0x7f800000u, pick(x >= -126.0f, scaled, 0u));
+  return bits<f32>(pick(x == x, bounded, bits<u32>(x) | 0x00400000u));
 }
 
 // A zero gives -inf, a negative number NaN.

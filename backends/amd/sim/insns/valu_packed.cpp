@@ -172,11 +172,12 @@ WARPWAVE_INLINE void mixed(u32* out, const u32* raw, const Modifiers& m, const O
   const bool abs = (late && op.abs) || m.neg_hi >> i & 1;
   const bool neg = (late && op.neg && !(m.neg_hi >> i & 1)) != bool(m.neg_lo >> i & 1);
   const u32 keep = abs ? 0x7fffffffu : ~0u, flip = neg ? 0x80000000u : 0;
-  const int shift = high ? 16 : 0;
+  alignas(64) f32 wide[kLanes];
   if (half)
-    for (int l = 0; l < kLanes; ++l) out[l] = (bits<u32>(arith::to_f32(f16{u16(raw[l] >> shift)})) & keep) ^ flip;
+    arith::widen_halves(wide, raw, high ? 16 : 0);
   else
-    for (int l = 0; l < kLanes; ++l) out[l] = (raw[l] & keep) ^ flip;
+    std::memcpy(wide, raw, sizeof wide);
+  for (int l = 0; l < kLanes; ++l) out[l] = (bits<u32>(wide[l]) & keep) ^ flip;
 }
 WARPWAVE_INLINE f32 clamped_to_unit(f32 x, bool dx10) {
   const f32 below = x < 0.0f ? 0.0f : x, bounded = below > 1.0f ? 1.0f : below;
@@ -194,10 +195,6 @@ WARPWAVE_MULTIVERSION void mixed_fma(const LaneArgs& io, f32* out) {
     for (int l = 0; l < kLanes; ++l) out[l] = clamped_to_unit(out[l], io.mode->dx10_clamp);
 }
 
-WARPWAVE_MULTIVERSION void narrow_rows(u32* out, const f32* values) {
-  for (int l = 0; l < kLanes; ++l) out[l] = to_f16(values[l]).bits;
-}
-
 enum class MixTo { f32, low, high };
 template <MixTo To>
 void fma_mix_body(LaneArgs& io) {
@@ -210,7 +207,7 @@ void fma_mix_body(LaneArgs& io) {
   alignas(64) u32 half[kLanes];
   const HalfMode mode = half_mode(*io.mode);
   if (half_is_plain(*io.mode))
-    narrow_rows(half, value);
+    arith::narrow_to_halves(half, value);
   else
     for (int l = 0; l < kLanes; ++l) half[l] = to_f16(value[l], mode).bits;
   const u32 keep = To == MixTo::low ? 0xffff0000u : 0xffffu, shift = To == MixTo::low ? 0 : 16;
