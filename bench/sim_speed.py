@@ -200,9 +200,9 @@ def beside_tinygrad(checkout: Path) -> dict[str, float]:
     out = np.zeros(64, np.float32)
     mine = functools.partial(sim.load(text, TARGET).launch, "loop", (1,), (64,), [out], threads=1)
     count = mine().instructions
-    ours = count / best(mine, SHORT_ROUNDS) / 1e6
     peer = sim_peer.runner(checkout, sim_peer.code_object(text, TARGET), "loop", np.zeros(64, np.float32))
-    theirs = count / best(peer, 2) / 1e6
+    pairs = [(best(mine, 20), best(peer, 2)) for _ in range(8)]  # in turns, as other programs come and go
+    ours, theirs = (count / min(times) / 1e6 for times in zip(*pairs, strict=True))
     print(f"v_fma_f32 loop: ours {ours:.1f} M/s, tinygrad {theirs:.3f} M/s, ratio {ours / theirs:.0f}")
     return {"ours_M_per_s": ours, "tinygrad_M_per_s": theirs, "ratio": ours / theirs}
 
@@ -233,11 +233,13 @@ def machine() -> dict[str, Any]:
 def measure(tinygrad: Path | None) -> dict[str, Any]:
     """Everything, as data."""
     record: dict[str, Any] = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"), "machine": machine()}
-    record["valu_M_wave_instructions_per_s"] = valu_rates()
+    first = valu_rates()
     cores = os.cpu_count() or 1
     for size in (256, 512, 1024):
         record[f"gemm_{size}_bf16"] = [gemm(size, threads=n) for n in sorted({1, cores})]
     record["start"] = start_up()
+    second = valu_rates()  # once more: other programs come and go
+    record["valu_M_wave_instructions_per_s"] = {name: round(max(first[name], second[name]), 1) for name in first}
     if tinygrad:
         record["tinygrad"] = {"commit": revision(tinygrad), **beside_tinygrad(tinygrad)}
     record["machine"]["load_after"] = [round(x, 2) for x in os.getloadavg()]
