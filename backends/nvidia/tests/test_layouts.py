@@ -18,11 +18,14 @@ def row_l(lane, k, half):
     return lane // 4 + 8 * (k % 2), 2 * (lane % 4) + 8 * (k // 2) + half
 
 
-@pytest.mark.parametrize("cols", [16, 32, 96, 256])
-@pytest.mark.parametrize(("rows", "over"), [(64, (4, 1)), (128, (8, 1)), (128, (4, 2)), (192, (12, 1)), (256, (8, 1))])
-def test_warpgroup_accumulators_are_row_l_tiles(rows, cols, over):
-    if cols % (16 * over[1]):
-        pytest.skip("columns do not split")
+GROUPS = [(64, (4, 1)), (128, (8, 1)), (128, (4, 2)), (192, (12, 1)), (256, (8, 1))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "over", "cols"),
+    [(rows, over, cols) for rows, over in GROUPS for cols in (16, 32, 96, 256) if cols % (16 * over[1]) == 0],
+)
+def test_warpgroup_accumulators_are_row_l_tiles(rows, over, cols):
     warps = over[0] * over[1]
     layout = accumulator_layout((rows, cols), warps, over, warpgroups=True)
     seen = layout.coordinates.reshape(-1, 2)
