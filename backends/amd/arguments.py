@@ -14,6 +14,7 @@ from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Value, walk
 from warpwave.tiles.reference import Extents, launch_grid
 from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.spans import Span, span
 from warpwave.tiles.types import TensorType
 
 Argument = Array | int | float | bool
@@ -26,15 +27,6 @@ REMEMBERED = 4096
 ALIGNMENT = 16  # the variant of a launch depends on addresses modulo this
 
 _SCALARS = {"bool": "?", "i32": "i", "i64": "q", "f32": "f"}
-
-
-@dataclass(frozen=True)
-class Span:
-    """The bytes from an array's lowest to its highest element: address, size, and where its first element is."""
-
-    address: int
-    nbytes: int
-    offset: int
 
 
 @dataclass(frozen=True)
@@ -135,21 +127,6 @@ def absolute(arguments: Mapping[str, Argument], spans: Sequence[Span | None]) ->
     """The memory of each argument of a launch, None for scalars."""
     pairs = zip(arguments.values(), spans, strict=True)
     return [Span(a.address + s.address, s.nbytes, s.offset) if s and isinstance(a, Array) else None for a, s in pairs]
-
-
-def span(array: Array, unit: int) -> Span:
-    """An array's memory in whole units of bytes.
-
-    An atomic addition to 16 bits exchanges the aligned word around them, which never crosses an allocation.
-    """
-    if 0 in array.shape:
-        return Span(array.address, 0, 0)
-    size = array.dtype.nbytes
-    reach = [s * (n - 1) * size for s, n in zip(array.strides, array.shape, strict=True)]
-    low = array.address + sum([r for r in reach if r < 0])
-    high = array.address + sum([r for r in reach if r > 0]) + size
-    low, high = low // unit * unit, -(-high // unit) * unit
-    return Span(low, high - low, array.address - low)
 
 
 def staged_extents(kernel: Kernel) -> dict[Value, dict[int, int]]:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpwave.backends.amd import sim
-from warpwave.backends.amd.arguments import Argument, Geometry, Span, absolute
+from warpwave.backends.amd.arguments import Argument, Geometry, absolute
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.runtime.cache import OnceCache
+from warpwave.tiles.runtime.spans import Span
 from warpwave.tiles.types import TensorType
 
 

@@ -41,11 +41,12 @@ def span(array: Array, unit: int = 1) -> Span:
 def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:
     """The memory of arrays with what overlaps merged, so that arrays which share memory still do in a copy of it."""
     merged: list[Region] = []
-    for memory, is_written in sorted(zip(spans, written, strict=True), key=lambda pair: pair[0].address):
+    present = [(s, w) for s, w in zip(spans, written, strict=True) if s.nbytes]
+    for memory, is_written in sorted(present, key=lambda pair: pair[0].address):
         last = merged[-1] if merged else None
         if last and memory.address < last.address + last.nbytes:
             end = max(last.address + last.nbytes, memory.address + memory.nbytes)
             merged[-1] = Region(last.address, end - last.address, last.written or is_written)
-        elif memory.nbytes:
+        else:
             merged.append(Region(memory.address, memory.nbytes, is_written))
     return merged

@@ -4,35 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
-from warpwave.backends.amd.arguments import Span
 from warpwave.backends.amd.runtime import hip
+from warpwave.tiles.runtime.spans import Region, Span, regions
 
 ALIGNMENT = 256  # copies keep addresses modulo this, so that what is aligned on the host is on the device
-
-
-@dataclass(frozen=True)
-class Region:
-    """Host memory that one or several overlapping arrays cover."""
-
-    address: int
-    nbytes: int
-    written: bool
-
-
-def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:
-    """The memory of arrays with what overlaps merged, so that arrays which share memory still do on the device."""
-    merged: list[Region] = []
-    present = [(s, w) for s, w in zip(spans, written, strict=True) if s.nbytes]
-    for memory, is_written in sorted(present, key=lambda pair: pair[0].address):
-        last = merged[-1] if merged else None
-        if last and memory.address < last.address + last.nbytes:
-            end = max(last.address + last.nbytes, memory.address + memory.nbytes)
-            merged[-1] = Region(last.address, end - last.address, last.written or is_written)
-        else:
-            merged.append(Region(memory.address, memory.nbytes, is_written))
-    return merged
 
 
 @contextmanager

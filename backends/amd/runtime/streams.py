@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from warpwave.tiles.errors import LaunchError
 from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.streams import StreamChoice
 
 DEFAULT = 0
-_chosen = threading.local()
+_chosen = StreamChoice()
 
 
 @contextmanager
@@ -21,18 +21,14 @@ def use_stream(stream: Any) -> Iterator[None]:
 
     For arrays of PyTorch and CuPy their own current stream is used without it.
     """
-    before = getattr(_chosen, "handle", None)
-    _chosen.handle = int(stream)
-    try:
+    with _chosen.using(stream):
         yield
-    finally:
-        _chosen.handle = before
 
 
 def stream_for(arrays: Iterable[Array], ordinal: int) -> int:
     """The handle of the stream on which these arrays of one device are ready when the launch gets its turn."""
     owners = [_owner(a) for a in arrays if not a.on_host]
-    chosen: int | None = getattr(_chosen, "handle", None)
+    chosen = _chosen.handle
     if chosen is None:
         handles = {h for o in owners if (h := _library_stream(o, ordinal)) is not None}
         if len(handles) > 1:
@@ -49,7 +45,7 @@ def stream_for(arrays: Iterable[Array], ordinal: int) -> int:
 
 def current_stream(ordinal: int) -> int:
     """The stream of a launch on PyTorch tensors."""
-    chosen: int | None = getattr(_chosen, "handle", None)
+    chosen = _chosen.handle
     return _torch(sys.modules["torch"], ordinal) if chosen is None else chosen
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from warpwave.tiles.errors import LaunchError
 from warpwave.tiles.runtime.arrays import Array
+from warpwave.tiles.runtime.streams import StreamChoice
 
 LEGACY_DEFAULT = 0
 _DLPACK_LEGACY = 1  # DLPack's name for the legacy default stream; 0 is not allowed there
 _RAW_STREAM = "_cuda_getCurrentRawStream"  # takes a tenth of the public call's time; Triton uses it too
-_chosen = threading.local()
+_chosen = StreamChoice()
 
 
 @contextmanager
@@ -24,12 +24,8 @@ def use_stream(stream: Any) -> Iterator[None]:
 
     For arrays of PyTorch and CuPy their own current stream is used without it.
     """
-    before = getattr(_chosen, "handle", None)
-    _chosen.handle = int(stream)
-    try:
+    with _chosen.using(stream):
         yield
-    finally:
-        _chosen.handle = before
 
 
 def stream_for(arrays: Sequence[Array], ordinal: int) -> int:
@@ -37,7 +33,7 @@ def stream_for(arrays: Sequence[Array], ordinal: int) -> int:
     # DLPack imports keep the capsule and the object.
     owners = [a.owner[1] if type(a.owner) is tuple else a.owner for a in arrays]
     asked, others = _libraries(*map(type, owners))
-    chosen: int | None = getattr(_chosen, "handle", None)
+    chosen = _chosen.handle
     if chosen is None:
         handles = [_STREAMS[name](sys.modules[name], ordinal) for name in asked]
         if len(handles) > 1 and len(set(handles)) > 1:
@@ -61,7 +57,7 @@ def stream_source(arrays: Sequence[Array], ordinal: int) -> Callable[[], int] | 
     current = functools.partial(quick, ordinal) if quick else functools.partial(_torch, sys.modules["torch"], ordinal)
 
     def source() -> int:
-        chosen: int | None = getattr(_chosen, "handle", None)
+        chosen = _chosen.handle
         return current() if chosen is None else chosen
 
     return source

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import warpwave as ww
 from warpwave import bool_, f32, gl, i32, i64, rt
-from warpwave.backends.amd.arguments import Span, has_wide_rows, span, values
-from warpwave.backends.amd.runtime.host_arrays import regions
+from warpwave.backends.amd.arguments import has_wide_rows, values
 from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.runtime.arrays import Array, borrow
+from warpwave.tiles.runtime.spans import Span, regions, span
 
 
 @ww.kernel
