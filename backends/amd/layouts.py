@@ -13,34 +13,15 @@ from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.lower import emit
 from warpwave.backends.amd.lower.place import operand_reads
 from warpwave.tiles.drawing.data import IDLE, Access, Placement, TileLayout
-from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel, Op, Value, walk
 from warpwave.tiles.simt.context import Move, SharedTile
-from warpwave.tiles.simt.drawn import lanes_of, name_of, offsets_in, stored_at, swizzle_text, tile_offsets
+from warpwave.tiles.simt.drawn import drawn_tiles, offsets_in, stored_at, swizzle_text, tile_offsets
 
 
 def tile_layouts(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> list[TileLayout]:
     """Register and shared tiles in program order, those that are laid out alike under one name once."""
     lw = emit(kernel, target, dict(options))
-    found: dict[tuple[object, ...], TileLayout] = {}
-    for value, loc in _values(lw):
-        name = name_of(value, lw)
-        if value in lw.layouts:
-            layout = lw.layouts[value]
-            drawn = TileLayout(name, value.tile, loc, f"amd:{target.name}", lanes_of(layout, "wave"))
-            found.setdefault((name, value.tile, layout), drawn)
-        if value in lw.shared:
-            shared = lw.shared[value]
-            drawn = TileLayout(name, value.tile, loc, f"amd:{target.name}", placement=_placement(lw, value, shared))
-            found.setdefault((name, value.tile, shared.masks, shared.pitch), drawn)
-    return list(found.values())
-
-
-def _values(lw: AmdLowering) -> Iterator[tuple[Value, Loc | None]]:
-    """Values with the place of the op that makes them, a loop's carried ones with the loop's."""
-    for op in walk(lw.kernel.body):
-        for value in [*op.results, *(a for region in op.regions for a in region.args)]:
-            yield value, op.loc
+    return drawn_tiles(lw, f"amd:{target.name}", "wave", lambda value, shared: _placement(lw, value, shared))
 
 
 def _placement(lw: AmdLowering, value: Value, shared: SharedTile) -> Placement:

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
-from warpwave.tiles.drawing.data import Ints, Lanes
-from warpwave.tiles.ir import Value
+from warpwave.tiles.drawing.data import Ints, Lanes, Placement, TileLayout
+from warpwave.tiles.errors import Loc
+from warpwave.tiles.ir import Value, walk
 from warpwave.tiles.simt.context import Lowering, SharedTile
 from warpwave.tiles.simt.layout import Layout
+
+
+def drawn_tiles(
+    lw: Lowering, target: str, group: str, placement: Callable[[Value, SharedTile], Placement]
+) -> list[TileLayout]:
+    """Register and shared tiles in program order, those that are laid out alike under one name once.
+
+    `group` is what the target calls a wave; `placement` says how a shared tile lies in banks.
+    """
+    found: dict[tuple[object, ...], TileLayout] = {}
+    for value, loc in _values(lw):
+        name = name_of(value, lw)
+        if value in lw.layouts:
+            layout = lw.layouts[value]
+            drawn = TileLayout(name, value.tile, loc, target, lanes_of(layout, group))
+            found.setdefault((name, value.tile, layout), drawn)
+        if value in lw.shared:
+            shared = lw.shared[value]
+            drawn = TileLayout(name, value.tile, loc, target, placement=placement(value, shared))
+            found.setdefault((name, value.tile, shared.masks, shared.pitch), drawn)
+    return list(found.values())
+
+
+def _values(lw: Lowering) -> Iterator[tuple[Value, Loc | None]]:
+    """Values with the place of the op that makes them, a loop's carried ones with the loop's."""
+    for op in walk(lw.kernel.body):
+        for value in [*op.results, *(a for region in op.regions for a in region.args)]:
+            yield value, op.loc
 
 
 def lanes_of(layout: Layout, group: str) -> Lanes:
