@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from warpwave.tiles.ir import Kernel, Op, Value, walk
 from warpwave.tiles.types import TileType
@@ -61,15 +61,20 @@ def is_even(kernel: Kernel) -> bool:
     if grid is None:
         return False
     made = {r: op for op in walk(kernel.body) for r in op.results}
-    left = [v for op in walk(kernel.body) if op.name == "for" for v in op.operands[:3]]
-    left += [op.operands[0] for op in walk(kernel.body) if op.name == "if"]
+    ends = [v for op in walk(kernel.body) if op.name == "for" for v in op.operands[:3]]
+    ends += [op.operands[0] for op in walk(kernel.body) if op.name == "if"]
+    uneven = not ancestors(ends, made).isdisjoint(grid.results)
+    return not uneven and not any(op.name == "while" for op in walk(kernel.body))
+
+
+def ancestors(values: Iterable[Value], made: Mapping[Value, Op]) -> set[Value]:
+    """These values and all that they are computed from, by the ops that made them, up to the grid."""
     seen: set[Value] = set()
+    left = list(values)
     while left:
         value = left.pop()
         op = made.get(value)
-        if op is grid:
-            return False
-        if op is not None and value not in seen:
+        if value not in seen and op is not None and op.name != "grid":
             left += op.operands
         seen.add(value)
-    return not any(op.name == "while" for op in walk(kernel.body))
+    return seen

@@ -12,6 +12,7 @@ from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.rings import pipelines
 from warpwave.tiles.ir import Op, Value, walk
 from warpwave.tiles.simt.pipeline import staged_loads
+from warpwave.tiles.simt.products import ancestors
 
 PAIR = 2
 ATOM_ROWS = 8  # a half of a tile consists of whole swizzle atoms
@@ -38,17 +39,7 @@ def is_common(lw: NvidiaLowering, load: Op) -> bool:
 
 def depends(lw: NvidiaLowering, values: Collection[Value], on: Value) -> bool:
     """Whether any of these is computed from a value."""
-    seen: set[Value] = set()
-    left = list(values)
-    while left:
-        value = left.pop()
-        if value is on:
-            return True
-        made = lw.definitions.get(value)
-        if value not in seen and made is not None and made.name != "grid":
-            left += made.operands
-        seen.add(value)
-    return False
+    return on in ancestors(values, lw.definitions)
 
 
 def _row(lw: NvidiaLowering) -> Value:

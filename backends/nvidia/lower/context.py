@@ -29,15 +29,15 @@ class NvidiaLowering(Lowering):
         self.target = target
         self.plan = plan
         self._reasons = list(plan.reasons)
+        self.uses = Counter(v for op in walk(kernel.body) for v in op.operands)
+        self.home = dict(_homes(kernel.body))
         self._start = (kernel, Machine(target.full_name, WARP, "warp_id", "smem"), plan.warps, layouts, definitions)
         self.restart()
 
     def restart(self) -> None:
         """Begin again, with nothing emitted."""
-        names = {v: n for v, n in getattr(self, "names", {}).items() if v in self._start[0].params}
         super().__init__(*self._start)
-        kernel = self.kernel
-        self.names.update(names)
+        self.names.update((v, f"{n}_") for n, v in zip(self.kernel.param_names, self.kernel.params, strict=True))
         self.plan.reasons = list(self._reasons)
         self.maps: list[TensorMap] = []
         self.rings: dict[Op, Ring] = {}
@@ -48,8 +48,6 @@ class NvidiaLowering(Lowering):
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
         self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
         self.groups = 0  # wgmma groups committed so far
-        self.uses = Counter(v for op in walk(kernel.body) for v in op.operands)
-        self.home = dict(_homes(kernel.body))
 
     def lower_op(self, op: Op) -> None:
         """Emit one op."""

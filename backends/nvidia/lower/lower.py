@@ -120,8 +120,8 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if not bulk:
         _fit(plain, _emit)
         return _lowered(plain, None)
-    plain = _lowering(kernel, target, replace(plain.plan, idle=True, reasons=list(plain.plan.reasons)))
-    special = _lowering(kernel, target, replace(plain.plan, producer=True, idle=False))
+    special = _lowering(kernel, target, replace(plain.plan, producer=True))
+    plain.plan.idle = True
     if options.get("cluster", 1) == PAIR and can_pair(special):
         special.plan.cluster = plain.plan.cluster = PAIR
     _fit(plain, _emit)
@@ -142,10 +142,7 @@ def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
     products = dict(zip((op for op in walk(copy.body) if op.name == "mma"), plan.products.values(), strict=True))
     plan = replace(plan, products=products)
     share_operands(copy, [op for op, product in products.items() if product.engine == "wgmma"])
-    lw = NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
-    for name, value in zip(copy.param_names, copy.params, strict=True):
-        lw.names[value] = name + "_"
-    return lw
+    return NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
 
 
 def _fit(lw: NvidiaLowering, emit: Callable[[NvidiaLowering, int], None]) -> None:

@@ -51,7 +51,7 @@ def lower_mma(lw: NvidiaLowering, op: Op) -> None:
 
 def _first_fragment(lw: NvidiaLowering, op: Op, operand: Operand, rows: list[int]) -> None:
     """Four 8 x 8 matrices (of 16-bit units) in the order rows, then k."""
-    place = f"{warp_origin(lw, op, 0)} + {lw.table(rows)}[m]"
+    place = f"{warp_origin(lw, lw.layout(op.result), 0)} + {lw.table(rows)}[m]"
     if operand.depth_last or operand.dtype.bits == 16:
         inner, outer = "(lane & 7) + (lane >> 3 & 1) * 8", "(lane >> 4)"
         _load_matrices(lw, operand, place, inner, outer, "a[m]")
@@ -61,7 +61,7 @@ def _first_fragment(lw: NvidiaLowering, op: Op, operand: Operand, rows: list[int
 
 def _second_fragment(lw: NvidiaLowering, op: Op, operand: Operand, pairs: list[int]) -> None:
     """Two blocks of eight columns: four matrices in the order k, then columns."""
-    place = f"{warp_origin(lw, op, 1)} + {lw.table(pairs)}[n]"
+    place = f"{warp_origin(lw, lw.layout(op.result), 1)} + {lw.table(pairs)}[n]"
     if operand.depth_last or operand.dtype.bits == 16:
         lw.body.line("u32 x[4];")
         _load_matrices(lw, operand, place, "(lane & 7) + (lane >> 4) * 8", "(lane >> 3 & 1)", "x")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.place import STEP_BYTES
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.context import SharedTile
+from warpwave.tiles.simt.convert import convert
+from warpwave.tiles.simt.layout import Layout
 from warpwave.tiles.simt.shared import to_shared
 
 FORMATS = {"f16": "F16", "bf16": "BF16", "f32": "TF32", "fp8e4m3": "E4M3", "fp8e5m2": "E5M2", "i8": "S8"}
-STEP_BYTES = 32  # of k in one matrix instruction
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ def shared_operand(lw: NvidiaLowering, op: Op, axis: int) -> Operand:
     return Operand(value, axis, depth_last, shared)
 
 
-def warp_origin(lw: NvidiaLowering, op: Op, axis: int, skip: int = 0) -> str:
-    """The row (axis 0) or column at which this warp's part of the accumulator begins; without the first digits."""
-    digits = lw.wave_digits(lw.layout(op.result).waves)[skip:]
+def warp_origin(lw: NvidiaLowering, layout: Layout, axis: int, skip: int = 0) -> str:
+    """The row (axis 0) or column at which this warp's part of a tile begins; without the first digits."""
+    digits = lw.wave_digits(layout.waves)[skip:]
     return " + ".join(f"{d} * {part[axis]}" for d, part in digits if part[axis]) or "0"
 
 
@@ -78,8 +80,6 @@ def is_zero(lw: NvidiaLowering, value: Value) -> bool:
 
 def start_accumulator(lw: NvidiaLowering, op: Op) -> str:
     """The variable of the result, holding what the product is added to."""
-    from warpwave.tiles.simt.convert import convert
-
     acc = op.operands[0]
     if is_in_place(lw, op):
         lw.names[op.result] = lw.name(acc)

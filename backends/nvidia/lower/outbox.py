@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from warpwave.backends.nvidia.layout import LANES, ROWS
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.operands import warp_origin
 from warpwave.backends.nvidia.lower.place import SWIZZLES
 from warpwave.backends.nvidia.lower.rings import box_place, map_number, pipelines
 from warpwave.backends.nvidia.lowered import TensorMap
@@ -75,8 +76,8 @@ def lower_posted_store(lw: NvidiaLowering, op: Op) -> None:
         lw.outbox_in_rings = False
     with body.block(f"if constexpr (tma_{name})"):
         window = open_window(lw, tensor, coords, value.tile, op)
-        origin = [" + ".join(f"{d} * {p[axis]}" for d, p in lw.wave_digits(layout.waves) if p[axis]) for axis in (0, 1)]
-        body.line(f"const int warp_row = {origin[0] or 0}, warp_col = {origin[1] or 0};")
+        row, col = (warp_origin(lw, layout, axis) for axis in (0, 1))
+        body.line(f"const int warp_row = {row}, warp_col = {col};")
         with body.each(len(blocks), "m"), body.each(panels, "panel"):
             body.line(f"const int turn = (m * {panels} + panel) % {BUFFERS};")
             body.line(f"const u32 buffer = smem_at + {lw.outbox} + (warp_id * {BUFFERS} + turn) * {BUFFER_BYTES};")

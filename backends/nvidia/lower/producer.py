@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from warpwave.backends.nvidia.lower.clusters import is_common
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, map_of, producer_ops
+from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, box_rows, map_of, producer_ops
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.memory import open_window
@@ -121,7 +121,7 @@ def _bytes(load: StagedLoad) -> int:
 
 
 def _copy(lw: NvidiaLowering, load: StagedLoad, target: SharedTile, barrier: str) -> None:
-    """One instruction for each panel and 256 rows; what lies outside the tensor arrives as zeros."""
+    """One instruction for each panel and box of rows; what lies outside the tensor arrives as zeros."""
     tensor, _, *coords = load.op.operands
     rows, size = load.tile.shape[0], load.tile.dtype.nbytes
     common = lw.plan.cluster > 1 and is_common(lw, load.op)
@@ -129,12 +129,12 @@ def _copy(lw: NvidiaLowering, load: StagedLoad, target: SharedTile, barrier: str
     first = f"(int)ptx::cluster_rank() * {rows} + " if common else ""
     number = map_of(lw, load.op, load.shared, rows)
     window = open_window(lw, tensor, coords, load.tile, load.op)
-    per_panel = load.shared.pitch // size
-    with lw.body.each(_panels(load), "panel"), lw.body.each(-(-rows // 256), "part"):
-        place = box_place(lw, load.op, coords, window.origins, f"{first}part * 256", f"panel * {per_panel}")
+    per_panel, box = load.shared.pitch // size, box_rows(lw)
+    with lw.body.each(_panels(load), "panel"), lw.body.each(-(-rows // box), "part"):
+        place = box_place(lw, load.op, coords, window.origins, f"{first}part * {box}", f"panel * {per_panel}")
         lw.body.line(f"const int place[] = {{{place}}};")
         at = f"smem_at + {target.offset} + panel * {load.shared.panels}"
-        at += f" + ({first}part * 256) * {load.shared.pitch}"
+        at += f" + ({first}part * {box}) * {load.shared.pitch}"
         if common:
             everywhere = (1 << lw.plan.cluster) - 1
             lw.body.line(f"ptx::tensor_load_multicast({at}, &map_{number}, {barrier}, place, {everywhere});")

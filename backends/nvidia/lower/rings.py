@@ -11,6 +11,7 @@ from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import OPS, Block, Op, Value, walk
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
+from warpwave.tiles.simt.products import ancestors
 from warpwave.tiles.types import TileType
 
 BARRIER_BYTES = 16  # a full and an empty mbarrier
@@ -76,17 +77,14 @@ def single_loads(lw: NvidiaLowering) -> list[Op]:
 
 def _is_scalar_slice(values: Sequence[Value], made: Mapping[Value, Op]) -> bool:
     """Whether all of these come from scalars alone, without effects."""
-    left, seen = list(values), set[Value]()
-    while left:
-        value = left.pop()
-        op = made.get(value)
-        if op is not None and value not in seen and op.name != "grid":
-            scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
-            if op.regions or not scalars or OPS[op.name].effect == "write":
-                return False
-            left += op.operands
-        seen.add(value)
-    return True
+    makers = {made[v] for v in ancestors(values, made) if v in made}
+    return all(op.name == "grid" or _is_scalar_op(op) for op in makers)
+
+
+def _is_scalar_op(op: Op) -> bool:
+    """Whether the producer can execute an op as it stands: scalars only, and nothing is written."""
+    scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
+    return scalars and not op.regions and OPS[op.name].effect != "write"
 
 
 def can_produce(lw: NvidiaLowering) -> bool:
@@ -116,8 +114,7 @@ def producer_ops(block: Block, singles: Collection[Op] = ()) -> list[Op] | None:
             needed.update(inner)
             kept.append(op)
         elif any(r in needed for r in op.results):
-            scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
-            if op.regions or not scalars or (OPS[op.name].effect == "write" and op.name != "grid"):
+            if op.name != "grid" and not _is_scalar_op(op):
                 return None
             needed.update(op.operands)
             kept.append(op)
@@ -209,7 +206,7 @@ def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile, rows: int) -> int:
     cols = load.attrs["type"].shape[1]
     row_axis, col_axis = load.attrs["axes"]
     lw.bulk.add(name)
-    return map_number(lw, TensorMap(name, (row_axis, col_axis), min(rows, 256), cols, tile.pitch))
+    return map_number(lw, TensorMap(name, (row_axis, col_axis), min(rows, box_rows(lw)), cols, tile.pitch))
 
 
 def map_number(lw: NvidiaLowering, wanted: TensorMap) -> int:
@@ -217,6 +214,12 @@ def map_number(lw: NvidiaLowering, wanted: TensorMap) -> int:
     if wanted not in lw.maps:
         lw.maps.append(wanted)
     return lw.maps.index(wanted)
+
+
+def box_rows(lw: NvidiaLowering) -> int:
+    """The most rows that the bulk copy engine moves at once."""
+    assert lw.target.tensor_maps is not None
+    return lw.target.tensor_maps.max_box
 
 
 def box_place(lw: NvidiaLowering, op: Op, coords: Sequence[Value], origins: Sequence[str], row: str, col: str) -> str:

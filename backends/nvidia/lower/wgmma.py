@@ -79,7 +79,7 @@ def _formats(op: Op, first: Operand | None, second: Operand) -> str:
 
 def _group_origin(lw: NvidiaLowering, op: Op, axis: int, group: str) -> str:
     """Row or column at which this warpgroup's part begins: the first digit counts the warps inside it."""
-    return warp_origin(lw, op, axis, skip=1).replace("(warp_id / 4)", f"({group})")
+    return warp_origin(lw, lw.layout(op.result), axis, skip=1).replace("(warp_id / 4)", f"({group})")
 
 
 def _descriptor(operand: Operand) -> str:
