@@ -10,33 +10,16 @@ import numpy as np
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.compilation import lowered
 from warpwave.backends.amd.program import AmdProgram
-from warpwave.tiles.capture import capture
-from warpwave.tiles.dtypes import BY_NUMPY, DType, bool_, f32, i32, i64
+from warpwave.tiles.dtypes import BY_NUMPY, DType
 from warpwave.tiles.ir import Block, Builder, Kernel, Value, verify
 from warpwave.tiles.language import context, control, memory
 from warpwave.tiles.language.handles import Tensor, Tile
 from warpwave.tiles.reference import execute, oracle
 from warpwave.tiles.runtime.arrays import borrow
-from warpwave.tiles.types import TensorType, TileType, scalar
+from warpwave.tiles.types import TensorType, TileType
 
 BOTH = tuple(TARGETS)
 Arguments = Mapping[str, Any]
-
-
-def captured(function: Any, arguments: Arguments, **constants: Any) -> Kernel:
-    """The kernel of a plain function for these arguments; `constants` override its keyword defaults."""
-    constants = {**(function.__kwdefaults__ or {}), **constants}
-    return capture(function, {n: _type(a) for n, a in arguments.items()}, constants).kernel
-
-
-def _type(argument: Any) -> Any:
-    if isinstance(argument, np.ndarray):
-        return TensorType(BY_NUMPY[argument.dtype], argument.ndim)
-    if isinstance(argument, bool):
-        return scalar(bool_)
-    if isinstance(argument, int):
-        return scalar(i32 if i32.min <= argument <= i32.max else i64)
-    return scalar(f32)
 
 
 def program(kernel: Kernel, target: str, **options: Any) -> AmdProgram:

@@ -16,11 +16,11 @@ from warpwave import cdiv, f32, gl, rt
 from warpwave.backends.amd import artifacts, build
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
 from warpwave.backends.amd.lower import lower as lowering
-from warpwave.backends.amd.tests.harness import captured
 from warpwave.kernels.attention import attention
 from warpwave.tiles.dtypes import bf16, fp8e4m3
 from warpwave.tiles.errors import CheckFailed, Loc, UnsupportedError
 from warpwave.tiles.ir.fingerprint import fingerprint
+from warpwave.tiles.tests.reference_harness import captured
 from warpwave.tiles.types import TileType
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
+from warpwave.backends.amd.tests.harness import BOTH, agree, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f32, i32
+from warpwave.tiles.tests.reference_harness import captured
 from warpwave.tiles.types import TileType
 
 T = TileType(f32, (8, 24))

@@ -12,7 +12,6 @@ from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.fragments import accumulator
 from warpwave.backends.amd.layout import accumulator_layout, operand_layout
 from warpwave.backends.amd.plan import make_plan
-from warpwave.backends.amd.tests.harness import captured
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers, rearranged
 from warpwave.tiles.dtypes import bf16
 from warpwave.tiles.ir import walk
@@ -30,6 +29,7 @@ from warpwave.tiles.simt.layout import (
     transposed,
     transposing_layout,
 )
+from warpwave.tiles.tests.reference_harness import captured
 
 EXTENTS = (1, 2, 3, 7, 16, 33, 64, 100)
 

@@ -7,8 +7,9 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, f32, rt, st
-from warpwave.backends.amd.tests.harness import BOTH, captured, duplicate, launch, program
+from warpwave.backends.amd.tests.harness import BOTH, duplicate, launch, program
 from warpwave.tiles.reference import execute
+from warpwave.tiles.tests.reference_harness import captured
 
 # Coordinates of a's tile along its rows, of trip k; a has 7 tiles and a bit.
 PLACES = {

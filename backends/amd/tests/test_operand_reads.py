@@ -9,9 +9,10 @@ import pytest
 import warpwave as ww
 from warpwave import f32, rt, st
 from warpwave.backends.amd.backend import BACKEND
-from warpwave.backends.amd.tests.harness import BOTH, captured, launch, program
+from warpwave.backends.amd.tests.harness import BOTH, launch, program
 from warpwave.kernels.gemm import gemm
 from warpwave.tiles.runtime.arrays import borrow
+from warpwave.tiles.tests.reference_harness import captured
 
 ROW_BYTES = {"gfx942": 64, "gfx950": 128}
 FP8 = {"gfx942": ml_dtypes.float8_e4m3fnuz, "gfx950": ml_dtypes.float8_e4m3fn}

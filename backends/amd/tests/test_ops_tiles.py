@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.backends.amd.tests.harness import agree, captured, launch, program
+from warpwave.backends.amd.tests.harness import agree, launch, program
 from warpwave.tiles.dtypes import ALL, DType, bf16, bool_, f16, f32, fp8e4m3, fp8e5m2fnuz, i8, i32, i64
 from warpwave.tiles.language.elementwise import broadcast_to
+from warpwave.tiles.tests.reference_harness import captured
 from warpwave.tiles.types import TileType
 
 SHAPES = ((1, 1), (1, 37), (37, 1), (7, 5), (16, 64), (33, 66), (64, 48), (3, 300))

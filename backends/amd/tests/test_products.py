@@ -11,10 +11,11 @@ import warpwave as ww
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.lower.lower import lower
 from warpwave.backends.amd.plan import make_plan
-from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
+from warpwave.backends.amd.tests.harness import BOTH, agree, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32
 from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.tests.reference_harness import captured
 from warpwave.tiles.types import TileType
 
 PRODUCTS = {

@@ -11,11 +11,12 @@ import pytest
 import warpwave as ww
 from warpwave import rt, st
 from warpwave.backends.amd.arch import TARGETS
-from warpwave.backends.amd.tests.harness import BOTH, agree, captured, launch, program
+from warpwave.backends.amd.tests.harness import BOTH, agree, launch, program
 from warpwave.backends.amd.tests.test_ops_tiles import blank, numbers
 from warpwave.tiles.dtypes import bf16, f16, f32, i32
 from warpwave.tiles.errors import CheckFailed, ResourceError, TileError, UnsupportedError
 from warpwave.tiles.reference import execute
+from warpwave.tiles.tests.reference_harness import captured
 from warpwave.tiles.types import TileType
 
 
