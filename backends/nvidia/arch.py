@@ -86,6 +86,11 @@ class Target:
         """The target's name in the registry."""
         return f"nvidia:{self.name}"
 
+    @property
+    def has_portable_ptx(self) -> bool:
+        """Whether newer devices' drivers assemble its PTX: not that with features of one architecture (sm_90a)."""
+        return self.arch[-1].isdigit()
+
     def blocks_per_sm(self, registers: int, threads: int, shared: int) -> int:
         """Blocks that are resident on one multiprocessor at a time; 0 if not even one fits."""
         if threads > self.max_threads or registers > self.max_registers or shared > self.shared_per_block:

@@ -11,6 +11,7 @@ from warpwave.backends.nvidia import resources, sass
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.build import Built, build
 from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime.devices import Device
 from warpwave.backends.nvidia.runtime.launcher import Launcher
 from warpwave.backends.nvidia.runtime.plan import best_variant
 from warpwave.backends.nvidia.runtime.relaunch import Relaunch
@@ -79,4 +80,9 @@ class NvidiaProgram:
 
     @cached_property
     def _launcher(self) -> Launcher:
-        return Launcher(self.kernel, self.lowered, self.target, lambda wide, tma: self.built(wide, tma).cubin)
+        return Launcher(self.kernel, self.lowered, self.target, self._code)
+
+    def _code(self, wide: int, tma: int, device: Device) -> bytes:
+        """A variant's machine code, or its PTX where the device executes other machine code."""
+        built = self.built(wide, tma)
+        return built.cubin if device.capability in self.target.runs_on else built.ptx.encode() + b"\0"

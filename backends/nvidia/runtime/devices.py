@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from warpwave.tiles.errors import LaunchError, UnsupportedError
 from warpwave.tiles.runtime.arrays import Array
 
 DLPACK_CUDA = ("dlpack2", "dlpack13")  # kDLCUDA, kDLCUDAManaged
+PTX = "WARPWAVE_NVIDIA_PTX"  # 1 in the environment: code of older targets may run on newer devices, as PTX
 Argument = Array | int | float | bool
 
 
@@ -33,6 +35,12 @@ class Device:
     def target(self) -> Target | None:
         """The target whose code it executes."""
         return target_of(self.capability)
+
+    def executes(self, target: Target) -> bool:
+        """Whether a kernel for `target` can run here: as machine code, or as PTX if the environment asks for that."""
+        return self.capability in target.runs_on or (
+            os.environ.get(PTX) == "1" and target.has_portable_ptx and self.capability > target.capability
+        )
 
     @cached_property
     def context(self) -> int:
@@ -101,7 +109,7 @@ def choose(arguments: Mapping[str, Argument], target: Target, kernel: str) -> De
             f"kernel {kernel} was compiled for {target.full_name}, its arrays are on {place}",
             hint="move them to an NVIDIA GPU or to host memory, or leave target= out",
         )
-    if device.capability not in target.runs_on:
+    if not device.executes(target):
         other = f"compile it for target='{device.target.full_name}', or leave" if device.target else "leave"
         raise LaunchError(
             f"kernel {kernel} was compiled for {target.full_name}, its arrays are on {device}",
@@ -119,7 +127,7 @@ def _hint(target: Target) -> str:
 
 def _any_of(target: Target) -> Device | None:
     """The calling thread's current device if it can run the target's code, else the first that can."""
-    fitting = [d for d in devices() if d.capability in target.runs_on]
+    fitting = [d for d in devices() if d.executes(target)]
     if not fitting:
         return None
     context = driver.call("cuCtxGetCurrent")

@@ -27,10 +27,10 @@ class Function:
 
 @dataclass(frozen=True)
 class Functions:
-    """One kernel's variants on all devices. `cubin_for(wide, tma)` is the machine code of a variant."""
+    """One kernel's variants on all devices. `code_for(wide, tma, device)` is the code of a variant: a cubin, or PTX."""
 
     lowered: Lowered
-    cubin_for: Callable[[int, int], bytes]
+    code_for: Callable[[int, int, Device], bytes]
     _loaded: OnceCache[Function] = field(default_factory=lambda: OnceCache(lambda _: True))
 
     def get(self, device: Device, wide: int, tma: int) -> Function:
@@ -45,9 +45,9 @@ class Functions:
                 f"{device.shared_per_block}",
                 hint="use smaller tiles or fewer stages",
             )
-        cubin = self.cubin_for(wide, tma)
+        code = self.code_for(wide, tma, device)
         with loading_allowed():
-            module = driver.call("cuModuleLoadData", cubin)
+            module = driver.call("cuModuleLoadData", code)
             handle = driver.call("cuModuleGetFunction", module, self.lowered.entry.encode())
             self._set_attributes(handle)
             return Function(handle, self._resident(handle, device))

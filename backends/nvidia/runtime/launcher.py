@@ -26,14 +26,14 @@ REMEMBERED = 1024
 
 
 class Launcher:
-    """One kernel on all devices. `cubin_for(wide, tma)` is the machine code of a variant."""
+    """One kernel on all devices. `code_for(wide, tma, device)` is the code of a variant there."""
 
     def __init__(
-        self, kernel: Kernel, lowered: Lowered, target: Target, cubin_for: Callable[[int, int], bytes]
+        self, kernel: Kernel, lowered: Lowered, target: Target, code_for: Callable[[int, int, devices.Device], bytes]
     ) -> None:
         self.kernel, self.lowered, self.target = kernel, lowered, target
         self._layout = layout_of(kernel, lowered)
-        self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, cubin_for))
+        self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, code_for))
         self._feedback = Feedback(lowered)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._scalars = [(i, w) for i, w in enumerate(scalar_writers(self._layout)) if w]

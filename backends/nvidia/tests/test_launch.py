@@ -222,6 +222,26 @@ def test_another_kind_of_gpu_is_refused(fake):
     assert "target='nvidia:sm89'" in str(caught.value)
 
 
+def test_code_of_an_older_target_runs_as_ptx_if_that_is_asked_for(fake, monkeypatch, tmp_path):
+    monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path))
+    program = program_of(*lowered_scale(), SM80)
+    with pytest.raises(LaunchError, match=r"compiled for nvidia:sm80, its arrays are on device 0 \(NVIDIA H200"):
+        program.run(arguments())
+    monkeypatch.setenv(devices.PTX, "1")
+    program.run(arguments())
+    (image,) = fake.called("cuModuleLoadData")[0]
+    assert b".target sm_80" in image
+    assert image.endswith(b"\0")
+
+
+@pytest.mark.parametrize("target", [SM80, SM90A])
+def test_ptx_of_one_architecture_and_older_devices_stay_refused(fake, monkeypatch, target):
+    fake.gpus[:] = [Gpu((7, 5), "NVIDIA T4") if target is SM80 else Gpu((10, 0), "NVIDIA B200")]
+    monkeypatch.setenv(devices.PTX, "1")
+    with pytest.raises(LaunchError, match=f"compiled for {target.full_name}, its arrays are on device 0"):
+        scale_program(target=target).run(arguments())
+
+
 def test_arrays_of_another_vendor_are_refused(fake):
     with pytest.raises(LaunchError, match="its arrays are on dlpack10:0"):
         scale_program().run(arguments(device="dlpack10:0"))
