@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import warpwave.tiles
-from warpwave.backends.amd.build import FLAGS, cache_file, find_compiler, write_whole
+from warpwave.backends.amd.build import FLAGS, cache_file, find_compiler
+from warpwave.tiles import disk_cache
 from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel
@@ -27,8 +26,6 @@ _SOURCES = (
     *((_BACKEND, pattern) for pattern in ("*.py", "lower/*.py", "device/*")),
     *((_TILES, pattern) for pattern in ("*.py", "ir/*.py", "simt/*.py")),
 )
-
-_bypassed: ContextVar[bool] = ContextVar("bypassed", default=False)
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def own_version() -> str:
 
 def load(path: Path) -> Artifact | None:
     """The artifact, if it was kept."""
-    if _bypassed.get():
+    if disk_cache.is_bypassed():
         return None
     try:
         return Artifact.from_json(path.read_text())
@@ -121,15 +118,5 @@ def load(path: Path) -> Artifact | None:
 
 def save(path: Path, artifact: Artifact) -> None:
     """Keep an artifact."""
-    if not _bypassed.get():
-        write_whole(path, artifact.to_json().encode())
-
-
-@contextmanager
-def bypassed() -> Iterator[None]:
-    """Nothing is taken from this cache or put into it: for tests that change the lowering itself."""
-    token = _bypassed.set(True)
-    try:
-        yield
-    finally:
-        _bypassed.reset(token)
+    if not disk_cache.is_bypassed():
+        disk_cache.write_whole(path, artifact.to_json().encode())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, UnsupportedError
 
 FLAGS = (
@@ -105,11 +105,8 @@ def code_object(asm: str, target: str) -> bytes:
 
 
 def cache_directory() -> Path:
-    """Where built code is kept: $WARPWAVE_CACHE, else the user's cache directory."""
-    base = os.environ.get("WARPWAVE_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "warpwave"
-    )
-    return Path(base) / "amd"
+    """Where built code is kept."""
+    return disk_cache.folder("amd")
 
 
 def cache_file(parts: Sequence[str], suffix: str) -> Path:
@@ -121,19 +118,6 @@ def cache_file(parts: Sequence[str], suffix: str) -> Path:
     return cache_directory() / (digest.hexdigest() + suffix)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file of the cache so that others see all of it or nothing, also with several processes."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
-            new.write(data)
-        os.replace(new.name, path)
-    except OSError as error:
-        raise UnsupportedError(
-            f"the cache of built code cannot be written: {error}", hint="set WARPWAVE_CACHE to a folder that can be"
-        ) from error
-
-
 def _cached(parts: Sequence[str], suffix: str, build: Callable[[Path], bytes]) -> bytes:
     path = cache_file(parts, suffix)
     try:
@@ -142,7 +126,7 @@ def _cached(parts: Sequence[str], suffix: str, build: Callable[[Path], bytes]) -
         pass
     with tempfile.TemporaryDirectory() as folder:
         data = build(Path(folder))
-    write_whole(path, data)
+    disk_cache.write_whole(path, data)
     return data
 
 

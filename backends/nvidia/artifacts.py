@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +13,7 @@ from typing import Any
 import warpwave.tiles
 from warpwave.backends.nvidia.build import FLAGS, INCLUDE, cache_directory, find_compiler
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
+from warpwave.tiles import disk_cache
 from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel, Op, Value
@@ -31,8 +28,6 @@ _SOURCES = (
     *((_TILES, pattern) for pattern in ("*.py", "ir/*.py", "simt/*.py")),
     (INCLUDE, "**/*.cuh"),
 )
-
-_bypassed: ContextVar[bool] = ContextVar("bypassed", default=False)
 
 
 def place(kernel: Kernel, target: str, options: Mapping[str, Any]) -> Path:
@@ -59,7 +54,7 @@ def own_version() -> str:
 
 def load(path: Path) -> tuple[Lowered, Mapping[str, Any] | None] | None:
     """The lowered kernel, if it was kept, and its resources, if they were looked at."""
-    if _bypassed.get():
+    if disk_cache.is_bypassed():
         return None
     try:
         found = json.loads(path.read_text())
@@ -69,23 +64,10 @@ def load(path: Path) -> tuple[Lowered, Mapping[str, Any] | None] | None:
 
 
 def save(path: Path, lowered: Lowered, resources: Mapping[str, Any] | None) -> None:
-    """Keep a lowered kernel; the file appears whole or not at all, also with several processes."""
-    if _bypassed.get():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
-        new.write(json.dumps({"lowered": _lowered_to(lowered), "resources": resources}))
-    os.replace(new.name, path)
-
-
-@contextmanager
-def bypassed() -> Iterator[None]:
-    """Nothing is taken from this cache or put into it: for tests that change the lowering itself."""
-    token = _bypassed.set(True)
-    try:
-        yield
-    finally:
-        _bypassed.reset(token)
+    """Keep a lowered kernel."""
+    if not disk_cache.is_bypassed():
+        text = json.dumps({"lowered": _lowered_to(lowered), "resources": resources})
+        disk_cache.write_whole(path, text.encode())
 
 
 # -- as JSON ------------------------------------------------------------------------------------------

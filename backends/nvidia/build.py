@@ -18,6 +18,7 @@ from warpwave.backends.nvidia import nvcc, nvrtc
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.nvcc import CompileFailed
+from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 
 # No contraction: the language rounds a * b and + c separately, and the generated code asks for fma where it wants it.
@@ -81,11 +82,8 @@ def build(lowered: Lowered, target: Target, wide: int, tma: int) -> Built:
 
 
 def cache_directory() -> Path:
-    """Where built code is kept: $WARPWAVE_CACHE, else the user's cache directory."""
-    base = os.environ.get("WARPWAVE_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "warpwave"
-    )
-    return Path(base) / "nvidia"
+    """Where built code is kept."""
+    return disk_cache.folder("nvidia")
 
 
 def _key(lowered: Lowered, compiler: Compiler, options: tuple[str, ...]) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
-from warpwave.backends.amd import artifacts, build, compilation, program
+from warpwave.backends.amd import build, compilation, program
 from warpwave.backends.amd.artifacts import Artifact
+from warpwave.tiles import disk_cache
 from warpwave.tiles.ir import Kernel, clone
 
 Rewrite = Callable[[Kernel], int]  # changes a kernel in place; the number of changes
@@ -65,7 +66,7 @@ class Defect:
             return text
 
         with ExitStack() as stack:
-            stack.enter_context(artifacts.bypassed())
+            stack.enter_context(disk_cache.bypassed())
             stack.enter_context(patch.object(compilation, "lowered", wrong))
             if self.assembly:
                 stack.enter_context(patch.object(program, "compile_to_asm", wrong_asm))

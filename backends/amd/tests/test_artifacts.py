@@ -17,6 +17,7 @@ from warpwave.backends.amd import artifacts, build
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
 from warpwave.backends.amd.lower import lower as lowering
 from warpwave.kernels.attention import attention
+from warpwave.tiles import disk_cache
 from warpwave.tiles.dtypes import bf16, fp8e4m3
 from warpwave.tiles.errors import CheckFailed, Loc, UnsupportedError
 from warpwave.tiles.ir.fingerprint import fingerprint
@@ -93,7 +94,7 @@ print(softmax.compile(spec, spec, target="amd:gfx950").resources["vgprs"])
 
 def test_bypassing_neither_reads_nor_writes(fresh, monkeypatch):
     calls = lowerings(monkeypatch)
-    with artifacts.bypassed():
+    with disk_cache.bypassed():
         make_kernel(1.0).compile(*SPECS, target="amd:gfx950")
         assert not list(fresh.glob("*.json"))
         make_kernel(1.0).compile(*SPECS, target="amd:gfx950")
@@ -112,7 +113,7 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, mon
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path / "file"))
     with pytest.raises(UnsupportedError, match=r"cannot be written[\s\S]*set WARPWAVE_CACHE"):
-        build.write_whole(build.cache_file(["x"], ".s"), b"")
+        disk_cache.write_whole(build.cache_file(["x"], ".s"), b"")
 
 
 def first_kernel(x, y, *, B=16, factor=2.0):
@@ -170,8 +171,9 @@ def test_own_version_covers_what_a_lowering_imports():
 import sys
 import warpwave as ww
 from warpwave.backends.amd import artifacts
+from warpwave.tiles import disk_cache
 from warpwave.kernels.attention import attention
-with artifacts.bypassed():
+with disk_cache.bypassed():
     attention.compile(*[ww.spec("bf16[1,1,64,64]")] * 4, target="amd:gfx950")
 hashed = {str(path.resolve()) for folder, pattern in artifacts._SOURCES for path in folder.glob(pattern)}
 from pathlib import Path

@@ -1,0 +1,50 @@
+"""The folder in which backends and the capture keep what they made, for later processes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from warpwave.tiles.errors import UnsupportedError
+
+_bypassed: ContextVar[bool] = ContextVar("bypassed", default=False)
+
+
+def folder(owner: str) -> Path:
+    """Where things of one kind are kept: in $WARPWAVE_CACHE, else in the user's cache directory."""
+    base = os.environ.get("WARPWAVE_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "warpwave"
+    )
+    return Path(base) / owner
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file of the cache so that others see all of it or nothing, also with several processes."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
+            new.write(data)
+        os.replace(new.name, path)
+    except OSError as error:
+        raise UnsupportedError(
+            f"the cache of built code cannot be written: {error}", hint="set WARPWAVE_CACHE to a folder that can be"
+        ) from error
+
+
+def is_bypassed() -> bool:
+    """Whether this thread is inside `bypassed`."""
+    return _bypassed.get()
+
+
+@contextmanager
+def bypassed() -> Iterator[None]:
+    """No captured or lowered kernel is taken from the cache or put into it: for tests that change how they are made."""
+    token = _bypassed.set(True)
+    try:
+        yield
+    finally:
+        _bypassed.reset(token)
