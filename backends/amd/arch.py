@@ -60,6 +60,27 @@ class Chip:
 
 
 @dataclass(frozen=True)
+class Hazards:
+    """Wait states between dependent instructions that the hardware does not interlock; of a matrix result by passes.
+
+    `matrix_to_same` is for an accumulator that goes on by the same instruction, `matrix_to_overlap` for one that
+    shares registers otherwise.
+    """
+
+    matrix_to_factor: dict[int, int]
+    matrix_to_vector: dict[int, int]
+    matrix_to_overlap: dict[int, int]
+    matrix_to_same: dict[int, int]
+    vector_to_matrix: int = 2
+    transcendental_to_vector: int = 1
+
+    @property
+    def reach(self) -> int:
+        """The largest of all."""
+        return max(*self.matrix_to_factor.values(), *self.matrix_to_vector.values())
+
+
+@dataclass(frozen=True)
 class Target:
     """One instruction-set target."""
 
@@ -71,6 +92,7 @@ class Target:
     direct_to_lds_widths: tuple[int, ...]
     fp8: tuple[str, str]
     chips: tuple[Chip, ...]
+    hazards: Hazards
     registers_per_simd_lane: int = 512
     max_vgprs: int = 256
     max_agprs: int = 256
@@ -207,6 +229,16 @@ _GFX950_MFMA = (
     *_fp8("fp8e4m3", "fp8e5m2"),
 )
 
+# -- hazards ------------------------------------------------------------------------------------------
+
+
+def _hazards(later: int) -> Hazards:
+    """CDNA3 ISA guide table 11; on CDNA4 (table 38) results of 4 passes and more come a state `later`."""
+    at_use = {2: 5, 4: 7 + later, 8: 11 + later, 16: 19 + later}
+    overlap = {2: 3 + later, 4: 5 + later, 8: 9 + later, 16: 17 + later}
+    return Hazards(at_use, at_use, overlap, matrix_to_same={2: 2, 4: 0, 8: 0, 16: 0})
+
+
 # -- targets ------------------------------------------------------------------------------------------
 
 GFX942 = Target(
@@ -218,6 +250,7 @@ GFX942 = Target(
     direct_to_lds_widths=(4,),
     fp8=("fp8e4m3fnuz", "fp8e5m2fnuz"),
     chips=(Chip("MI300X", 8, 304, 2.1, 5.3), Chip("MI325X", 8, 304, 2.1, 6.0)),
+    hazards=_hazards(later=0),
 )
 GFX950 = Target(
     "gfx950",
@@ -228,6 +261,7 @@ GFX950 = Target(
     direct_to_lds_widths=(4, 12, 16),
     fp8=("fp8e4m3", "fp8e5m2"),
     chips=(Chip("MI350X", 8, 256, 2.2, 8.0), Chip("MI355X", 8, 256, 2.4, 8.0)),
+    hazards=_hazards(later=1),
     has=frozenset({"cvt_pk_bf16", "ds_read_tr", "permlane_swap", "bitop3"}),
 )
 TARGETS = {target.name: target for target in (GFX942, GFX950)}

@@ -2,7 +2,8 @@
 
 Steps are those of the source's loop. Whatever an op names it names relative to a first step: of the loop in the
 prologue, of the round in the body, of what the rounds left over in an epilogue. Shared tiles are rings: the data
-of step s lie in slot s modulo the slots. Counts of instructions are those of one wave.
+of step s lie in slot s modulo the slots. Counts of instructions are those that every wave
+issues at least: more of them can only make a wait stricter.
 """
 
 from __future__ import annotations
@@ -61,13 +62,15 @@ class Group:
 class Part:
     """What a place holds: part `part` of a tile, of the step `step`.
 
-    In LDS it lies in the slot of that step, or in the slot of step `slot_of` where that is given.
+    In LDS it lies in the slot of that step, or in the slot of step `slot_of` where that is given. What is there
+    `once` is the same for the whole loop, and lies in slot 0.
     """
 
     tile: str
     part: int = 0
     step: int = 0
     slot_of: int | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,10 @@ class LoadRegisters:
 
 @dataclass(frozen=True)
 class Put:
-    """Registers to LDS, in `lgkm` instructions; all waves of the groups that issue it bring a share."""
+    """Registers to LDS, in `lgkm` instructions; all waves of the groups that issue it bring a share.
+
+    `pieces` are those of both tiles, which then have equally many.
+    """
 
     register: str
     value: Part

@@ -10,7 +10,7 @@ from warpwave.backends.amd.schedule.form import Cluster, LoadDirect, LoadRegiste
 
 @dataclass(frozen=True)
 class Issued:
-    """An op where it is issued: the `index`-th of its cluster, with its steps counted from `base`."""
+    """An op where it is issued: the `index`-th of its cluster; its steps count from `base`."""
 
     op: Op
     cluster: str
@@ -18,13 +18,14 @@ class Issued:
     base: int
     phase: str
 
-    def step(self, value: Part) -> int:
-        """The step of the loop whose data are meant."""
-        return self.base + value.step
+    def step(self, value: Part) -> int | None:
+        """The step of the loop whose data are meant; None for what is there once."""
+        return None if value.once else self.base + value.step
 
-    def slot_step(self, value: Part) -> int:
-        """The step whose slot is meant."""
-        return self.base + (value.step if value.slot_of is None else value.slot_of)
+    def slot(self, value: Part, slots: int) -> int:
+        """The slot that is meant."""
+        step = value.step if value.slot_of is None else value.slot_of
+        return 0 if value.once else (self.base + step) % slots
 
 
 def unroll(schedule: Schedule, group: str, steps: int) -> Iterator[Issued]:
@@ -52,4 +53,6 @@ def _issue(clusters: tuple[Cluster, ...], group: str, base: int, steps: int, pha
 
 
 def _is_left_out(op: Op, base: int, steps: int) -> bool:
-    return isinstance(op, LoadDirect | LoadRegisters | Put) and op.guarded and base + op.value.step >= steps
+    if not isinstance(op, LoadDirect | LoadRegisters | Put) or not op.guarded:
+        return False
+    return not op.value.once and base + op.value.step >= steps

@@ -1,0 +1,75 @@
+"""The proof that a schedule is sound for every number of steps that it covers, or what is wrong with it.
+
+Per group of waves its ops are followed in order, counters as the hardware counts; between groups barriers are
+numbered, and everything in LDS must be ordered by them. Nothing is inferred from latency.
+
+Rounds of the body repeat: once the state that a round leaves is one that an earlier round left, longer loops
+bring nothing that a shorter one does not have (`lengths`). All lengths up to there are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from warpwave.backends.amd.arch import Target
+from warpwave.backends.amd.schedule.capacity import check_capacity, check_form, check_pressure
+from warpwave.backends.amd.schedule.form import LoadDirect, LoadRegisters, Put, Schedule
+from warpwave.backends.amd.schedule.hazards import HazardCheck
+from warpwave.backends.amd.schedule.lengths import sufficient_steps
+from warpwave.backends.amd.schedule.problems import Problem, ScheduleError, part_name, place
+from warpwave.backends.amd.schedule.program import unroll
+from warpwave.backends.amd.schedule.registers import RegisterFile
+from warpwave.backends.amd.schedule.sharing import check_sharing
+from warpwave.backends.amd.schedule.timeline import Timeline, counts
+
+
+def check_schedule(schedule: Schedule, target: Target) -> None:
+    """ScheduleError unless the schedule is sound on this target."""
+    problems = list(find_problems(schedule, target))
+    if problems:
+        raise ScheduleError(schedule, problems)
+
+
+def find_problems(schedule: Schedule, target: Target) -> Iterator[Problem]:
+    """What is wrong, each thing once, at the smallest number of steps that shows it."""
+    malformed = list(check_form(schedule, target))
+    yield from malformed
+    yield from check_capacity(schedule, target)
+    if malformed:
+        return
+    seen: set[Problem] = set()
+    for steps in sufficient_steps(schedule):
+        for problem in check_steps(schedule, target, steps):
+            same = replace(problem, access="", missing="")  # the texts name steps, which differ from round to round
+            if same not in seen:
+                seen.add(same)
+                yield replace(problem, first_steps=steps)
+
+
+def check_steps(schedule: Schedule, target: Target, steps: int) -> Iterator[Problem]:
+    """What is wrong for one number of steps."""
+    waves = {group.name: Timeline() for group in schedule.groups}
+    for group, timeline in waves.items():
+        registers, hazards = RegisterFile(schedule, group), HazardCheck(schedule, target.hazards, group)
+        for issued in unroll(schedule, group, steps):
+            event = timeline.issue(issued)
+            yield from registers.issue(event)
+            yield from hazards.issue(event)
+        yield from _left_over(timeline, group)
+        yield from check_pressure(schedule, target, timeline.events, group)
+    barriers = {group: timeline.barriers for group, timeline in waves.items()}
+    if len(set(barriers.values())) > 1:
+        counted = " and ".join(f"group {group} to {count}" for group, count in barriers.items())
+        yield Problem("barriers", "", "", f"{counted} barriers come", "equally many barriers for all groups")
+        return  # which barrier orders what is not known then
+    yield from check_sharing(schedule, {group: timeline.events for group, timeline in waves.items()})
+
+
+def _left_over(timeline: Timeline, group: str) -> Iterator[Problem]:
+    """Loads that would land on whatever comes after the loop."""
+    for event in timeline.in_flight():
+        op = event.op
+        if isinstance(op, LoadDirect | Put) or (isinstance(op, LoadRegisters) and not op.tracked):
+            access = f"{part_name(op.value, event.issued.step(op.value))} is in flight at the end"
+            yield Problem("end", op.value.tile, place(event.issued, group), access, f"a wait for {counts(op)[0]}cnt")

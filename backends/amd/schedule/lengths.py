@@ -1,0 +1,81 @@
+"""How many steps a loop must have until longer ones bring nothing new.
+
+What a round does depends on the state before it: the counters, the registers' content, and which slot comes
+first. A state that comes back makes the rounds between repeat from there on. Two accesses conflict only if they
+are near: a later pair on the same slot has at least as many barriers between. So a longer loop is sound if those
+with one repetition, and on top as many rounds as accesses can be apart, are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import lcm
+
+from warpwave.backends.amd.schedule.capacity import phases
+from warpwave.backends.amd.schedule.form import Compute, LoadDirect, LoadRegisters, Op, Part, Put, Read, Schedule, Store
+from warpwave.backends.amd.schedule.program import unroll_rounds
+from warpwave.backends.amd.schedule.registers import RegisterFile
+from warpwave.backends.amd.schedule.timeline import Event, Timeline
+
+MANY_ROUNDS = 64  # far beyond any state that comes back: those are fewer than slots times instructions in flight
+
+
+def sufficient_steps(schedule: Schedule) -> list[int]:
+    """All numbers of steps, of those that the schedule covers, that need to be checked."""
+    reach = farthest_step(schedule)
+    slots = max((tile.slots for tile in schedule.shared), default=1)
+    repeating, delay = _repetition(schedule, reach)
+    rounds = repeating + delay + -(-(2 * reach + slots) // schedule.period) + 1
+    most = schedule.tail + (rounds + 1) * schedule.period
+    return [steps for steps in range(most) if schedule.covers(steps)]
+
+
+def farthest_step(schedule: Schedule) -> int:
+    """How far from the step it is issued in an op's data may be."""
+    steps = [
+        abs(value.step)
+        for _, clusters in phases(schedule)
+        for cluster in clusters
+        for op in cluster.ops
+        for value in _values(op)
+    ]
+    return max(steps, default=0)
+
+
+def _repetition(schedule: Schedule, reach: int) -> tuple[int, int]:
+    """Rounds until every group's state has come back, and for how many rounds an instruction is in flight."""
+    steps = schedule.tail + (MANY_ROUNDS + reach + 1) * schedule.period
+    found = [_repetition_of(schedule, group.name, steps, reach) for group in schedule.groups]
+    return max(rounds for rounds, _ in found), max(delay for _, delay in found)
+
+
+def _repetition_of(schedule: Schedule, group: str, steps: int, reach: int) -> tuple[int, int]:
+    cycle = lcm(*(tile.slots for tile in schedule.shared))
+    timeline, registers = Timeline(), RegisterFile(schedule, group)
+    round_of: dict[int, int] = {}
+    seen: set[object] = set()
+    for number, (base, portion) in enumerate(unroll_rounds(schedule, group, steps)):
+        state = (base % cycle, timeline.signature(base, 2 * reach + 1), registers.signature(base, 2 * reach + 1))
+        if (number > 0 and state in seen) or number > MANY_ROUNDS:
+            return number, _delay(timeline.events, round_of)
+        if number > 0:
+            seen.add(state)
+        for issued in portion:
+            event = timeline.issue(issued)
+            round_of[event.index] = number
+            list(registers.issue(event))
+    raise AssertionError("the body runs at least MANY_ROUNDS times")
+
+
+def _delay(events: list[Event], round_of: dict[int, int]) -> int:
+    return max((round_of[e.done.index] - round_of[e.index] for e in events if e.done), default=0)
+
+
+def _values(op: Op) -> Iterator[Part]:
+    """What an op names."""
+    if isinstance(op, LoadDirect | LoadRegisters | Put | Read):
+        yield op.value
+    elif isinstance(op, Compute):
+        yield from (held.value for held in (*op.reads, *op.writes) if held.value)
+    elif isinstance(op, Store) and op.source.value:
+        yield op.source.value
