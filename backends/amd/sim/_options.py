@@ -59,3 +59,14 @@ def traced(trace: tuple[int, int] | None, grid: Size, block: Size) -> tuple[int,
             f"trace=({group}, {wave}) is no wave of this launch of {groups} workgroups with {waves} waves each"
         )
     return group, wave
+
+
+def recorded(groups: Sequence[int], grid: Size) -> list[int]:
+    """Linear workgroups to run alone and to record."""
+    chosen, total = [natural("record", group) for group in groups], grid[0] * grid[1] * grid[2]
+    for group in chosen:
+        if group >= total:
+            raise LoadError(f"record={tuple(groups)}: this launch has the workgroups 0 to {total - 1}")
+    if len(set(chosen)) != len(chosen):
+        raise LoadError(f"record={tuple(groups)} names a workgroup twice")
+    return chosen

@@ -13,7 +13,7 @@ from warpwave.backends.amd.sim import _sim
 from warpwave.backends.amd.sim._code_object import find_llvm, is_code_object
 from warpwave.backends.amd.sim._errors import LoadError
 from warpwave.backends.amd.sim._metadata import KernelInfo, kernels
-from warpwave.backends.amd.sim._options import Size, natural, relaxed, size, traced
+from warpwave.backends.amd.sim._options import Size, natural, recorded, relaxed, size, traced
 from warpwave.backends.amd.sim._packing import pack
 from warpwave.backends.amd.sim._report import Report, from_raw
 
@@ -41,6 +41,11 @@ class Program:
         return list(self._impl.kernels)
 
     @cached_property
+    def facts(self) -> list[dict[str, Any]]:
+        """What the timing model needs of each instruction, by its position in the code."""
+        return list(self._impl.facts())
+
+    @cached_property
     def info(self) -> dict[str, KernelInfo]:
         """What the module's metadata says of its kernels; hand-written code may say nothing."""
         return kernels(self._impl.metadata)
@@ -59,6 +64,7 @@ class Program:
         max_instructions: int = 0,
         trace: tuple[int, int] | None = None,
         accumulate: Literal["cdna3", "sequential-rne"] = "cdna3",
+        record: Sequence[int] = (),
     ) -> Report:
         """Run `kernel` over `grid` workgroups of `block` work-items.
 
@@ -66,7 +72,8 @@ class Program:
         passed by value; an int takes the width that the kernel's metadata states, else 64 bits. `relax` names
         checks to switch off. The same seed gives the same interleaving. `trace` is (linear workgroup, wave):
         the report then holds what that wave did. `accumulate` is the rule by which matrix instructions add
-        products: the hardware's, or one fused multiply-add per k as other emulators have it.
+        products: the hardware's, or one fused multiply-add per k as other emulators have it. `record` names linear
+        workgroups: only these run, and the report holds the steps of their waves for the timing model.
         """
         if kernel not in self.kernels:
             raise LoadError(f"there is no kernel {kernel!r} in the program; it has {', '.join(self.kernels) or 'none'}")
@@ -84,6 +91,7 @@ class Program:
             natural("max_instructions", max_instructions),
             traced(trace, *sizes),
             accumulate,
+            recorded(record, sizes[0]),
         )
         return from_raw(raw, *sizes)
 

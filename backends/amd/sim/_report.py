@@ -83,6 +83,7 @@ class Report:
     seconds: float
     listing_lines: tuple[InstructionReport, ...] = field(repr=False)
     trace: tuple[TraceStep, ...] = field(repr=False)
+    recordings: tuple[tuple[int, list[bytes]], ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         """The table as plain text."""
@@ -132,7 +133,9 @@ class Report:
             "bytes_loaded": self.bytes_loaded,
             "bytes_stored": self.bytes_stored,
         }
-        return {**asdict(self), **totals}
+        data = asdict(self)
+        del data["recordings"]  # raw steps, for the timing model only
+        return {**data, **totals}
 
     def table(self) -> Table:
         """The totals, for a terminal: `rich.print(report.table())`."""
@@ -170,11 +173,12 @@ class Report:
 
 def from_raw(raw: Mapping[str, Any], grid: tuple[int, int, int], block: tuple[int, int, int]) -> Report:
     """The binding's dictionary as a Report."""
-    made_here = {"grid", "block", "listing_lines", "trace"}
+    made_here = {"grid", "block", "listing_lines", "trace", "recordings"}
     counts = {name: raw[name] for name in Report.__dataclass_fields__.keys() - made_here}
     lines = tuple(_instruction(*entry) for entry in raw["insts"])
     steps = tuple(_step(lines, *entry) for entry in raw["trace"])
-    return Report(grid=grid, block=block, listing_lines=lines, trace=steps, **counts)
+    recordings = tuple(raw["recordings"])
+    return Report(grid=grid, block=block, listing_lines=lines, trace=steps, recordings=recordings, **counts)
 
 
 def _step(

@@ -47,12 +47,12 @@ class PyProgram {
 
   py::dict launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const py::list& args,
                   u32 dynamic_lds, u64 seed, int threads, const std::vector<std::string>& relax, u64 max_instructions,
-                  std::pair<i64, int> trace, const std::string& accumulate) {
+                  std::pair<i64, int> trace, const std::string& accumulate, std::vector<u64> record) {
     LaunchConfig config;
     if (accumulate != "cdna3" && accumulate != "sequential-rne")
       throw std::invalid_argument("accumulate is 'cdna3' or 'sequential-rne', not '" + accumulate + "'");
     config.sequential_accumulate = accumulate == "sequential-rne";
-    config.trace_group = trace.first, config.trace_wave = trace.second;
+    config.trace_group = trace.first, config.trace_wave = trace.second, config.record_groups = std::move(record);
     config.kernel = kernel;
     for (std::size_t i = 0; i < 3; ++i) config.grid[i] = grid[i], config.block[i] = block[i];
     config.dynamic_lds = dynamic_lds, config.seed = seed, config.threads = threads, config.max_instructions = max_instructions;
@@ -65,6 +65,24 @@ class PyProgram {
       report = machine_.launch(*program_, config);
     }
     return to_dict(report);
+  }
+
+  // What the timing model needs of each instruction: see sim/timing.
+  py::list facts() const {
+    py::list all;
+    for (const Inst& in : program_->code) {
+      py::dict d;
+      d["name"] = in.desc->name, d["flags"] = in.flags, d["passes"] = in.passes, d["imm"] = in.imm;
+      d["vread"] = ranges(in.vread, in.n_vread), d["vwrite"] = ranges(in.vwrite, in.n_vwrite);
+      d["sread"] = ranges(in.sread, in.n_sread), d["swrite"] = ranges(in.swrite, in.n_swrite);
+      const bool matrix = in.flags & kMfma;
+      const RegRange c = matrix && in.src[2].is_vgpr() ? RegRange{in.src[2].reg, in.src[2].dwords} : RegRange{};
+      d["accumulator"] = py::make_tuple(c.first, c.count);
+      d["operand_bytes"] = matrix ? 4 * std::max(in.src[0].dwords, in.src[1].dwords) : 0;
+      d["line"] = in.line, d["text"] = in.text, d["source"] = program_->source_of(in);
+      all.append(d);
+    }
+    return all;
   }
 
   std::string target() const { return std::string(program_->target->name); }
@@ -103,6 +121,12 @@ class PyProgram {
     std::vector<u64> addresses;
   };
 
+  static py::list ranges(const RegRange* first, int count) {
+    py::list all;
+    for (int i = 0; i < count; ++i) all.append(py::make_tuple(first[i].first, first[i].count));
+    return all;
+  }
+
   py::dict to_dict(const Report& r) const {
     py::dict d;
     d["kernel"] = r.kernel, d["target"] = r.target, d["instructions"] = r.instructions, d["seconds"] = r.seconds;
@@ -121,7 +145,19 @@ class PyProgram {
     py::list trace;
     for (const TraceStep& s : r.trace.steps) trace.append(py::make_tuple(s.inst, s.exec, s.scc, s.results));
     d["trace"] = trace;
+    d["recordings"] = recordings(r);
     return d;
+  }
+
+  // Per recorded workgroup its steps, one bytes object of Step per wave.
+  static py::list recordings(const Report& r) {
+    py::list groups;
+    for (const Recording& g : r.recordings) {
+      py::list waves;
+      for (const auto& w : g.waves) waves.append(py::bytes(reinterpret_cast<const char*>(w.data()), w.size() * sizeof(Step)));
+      groups.append(py::make_tuple(g.group, waves));
+    }
+    return groups;
   }
 
   std::unique_ptr<Program> program_;
@@ -160,7 +196,8 @@ PYBIND11_MODULE(_sim, m) {
                   })
       .def("launch", &PyProgram::launch, py::arg("kernel"), py::arg("grid"), py::arg("block"), py::arg("args"),
            py::arg("dynamic_lds"), py::arg("seed"), py::arg("threads"), py::arg("relax"), py::arg("max_instructions"),
-           py::arg("trace"), py::arg("accumulate") = "cdna3")
+           py::arg("trace"), py::arg("accumulate") = "cdna3", py::arg("record") = std::vector<u64>{})
+      .def("facts", &PyProgram::facts)
       .def_property_readonly("target", &PyProgram::target)
       .def_property_readonly("metadata", &PyProgram::metadata)
       .def_property_readonly("kernels", &PyProgram::kernels);

@@ -42,8 +42,16 @@ void check_limit(const Wave& w) {
   if (w.executed >= limit) throw SimError(place(w, "limit", "a wave executed " + std::to_string(limit) + " instructions without ending"));
 }
 
+enum class Follow : u8 { Nothing, Values, Steps };
+
+void record_step(Recording& recording, const Wave& w, const InstCounts& before, const InstCounts& after) {
+  const auto grown = [](u64 from, u64 to) { return static_cast<u32>(to - from); };
+  recording.waves[static_cast<std::size_t>(w.id)].push_back({w.pc, grown(before.lds_cycles, after.lds_cycles),
+                                                             grown(before.lines, after.lines), grown(before.bytes, after.bytes)});
+}
+
 // Executes until the wave waits, ends, or has used its turn; returns the number of instructions.
-template <bool Traced>
+template <Follow How>
 u64 run_wave(Workgroup& group, Wave& w, u64 turn) {
   const Inst* code = w.program->code.data();
   const u32 size = static_cast<u32>(w.program->code.size());
@@ -60,9 +68,12 @@ u64 run_wave(Workgroup& group, Wave& w, u64 turn) {
     check_waits(w, in);
     check_hazards(w, in);
     [[maybe_unused]] const u64 exec = w.exec();
+    [[maybe_unused]] InstCounts before;
+    if constexpr (How == Follow::Steps) before = counts[w.pc];
     in.exec(w, in);
     record_issue(w, in);
-    if constexpr (Traced) record(*group.trace, w, in, exec);
+    if constexpr (How == Follow::Values) record(*group.trace, w, in, exec);
+    if constexpr (How == Follow::Steps) record_step(*group.recording, w, before, counts[w.pc]);
     ++n;
   }
   w.executed += n;
@@ -89,6 +100,12 @@ void check_unequal(const Workgroup& group) {
   if (early && waiting && early->barriers_passed != 0)
     waiting->violate(Check::Barriers, "waits at a barrier that wave " + std::to_string(early->id) +
                      ", which passed " + std::to_string(early->barriers_passed) + " barriers, ended without reaching");
+}
+
+u64 run_followed(Workgroup& group, Wave& w, u64 turn) {
+  if (group.recording) return run_wave<Follow::Steps>(group, w, turn);
+  if (group.trace && group.trace->wave == w.id) return run_wave<Follow::Values>(group, w, turn);
+  return run_wave<Follow::Nothing>(group, w, turn);
 }
 
 u64 turn_length(Workgroup& group) {
@@ -125,10 +142,7 @@ bool run_workgroup(Workgroup& group, u64 budget) {
     if (group.explore) std::shuffle(order.begin(), order.end(), group.rng);
     if (group.progress != last) last = group.progress, since = used;
     if (used - since > kStuckAfter) report_stuck(group);
-    for (Wave* w : order) {
-      const bool traced = group.trace && group.trace->wave == w->id;
-      used += traced ? run_wave<true>(group, *w, turn_length(group)) : run_wave<false>(group, *w, turn_length(group));
-    }
+    for (Wave* w : order) used += run_followed(group, *w, turn_length(group));
   }
   return false;
 }

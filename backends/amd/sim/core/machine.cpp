@@ -6,7 +6,6 @@
 #include <exception>
 #include <list>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include "executor.hpp"
@@ -92,6 +91,9 @@ void build_group(Workgroup& group, const Launch& launch, GlobalMemory& memory, A
   group.id[1] = static_cast<u32>(linear / grid[0] % grid[1]);
   group.id[2] = static_cast<u32>(linear / grid[0] / grid[1]);
   if (launch.trace && launch.trace->group == linear) group.trace = launch.trace;
+  if (launch.recordings)
+    for (Recording& r : *launch.recordings)
+      if (r.group == linear) group.recording = &r;
   group.lds.assign(launch.lds_bytes, 0);
   group.lds_undef.assign(launch.lds_bytes, 1);
   group.rng.seed(launch.config->seed * 0x9e3779b97f4a7c15ull + linear);
@@ -124,6 +126,7 @@ class Runner {
   Runner(Launch& launch, GlobalMemory& memory) : launch_(launch), memory_(memory) {
     const u32* g = launch.config->grid;
     total_ = u64(g[0]) * g[1] * g[2];
+    if (!launch.config->record_groups.empty()) chosen_ = launch.config->record_groups, total_ = chosen_.size();
   }
 
   Counts run(int threads) {
@@ -150,7 +153,7 @@ class Runner {
       try {
         Workgroup group;
         group.counts = &counts;
-        build_group(group, launch_, memory_, arena, id);
+        build_group(group, launch_, memory_, arena, nth(id));
         run_workgroup(group, ~0ull);
         ++counts.workgroups, counts.waves += group.waves.size();
       } catch (...) {
@@ -179,9 +182,11 @@ class Runner {
     merge(counts);
   }
 
+  u64 nth(u64 i) const { return chosen_.empty() ? i : chosen_[i]; }
+
   std::vector<u64> start_order() const {
     std::vector<u64> order(total_);
-    std::iota(order.begin(), order.end(), 0);
+    for (u64 i = 0; i < total_; ++i) order[i] = nth(i);
     std::mt19937_64 rng(launch_.config->seed);
     if (launch_.config->seed) std::shuffle(order.begin(), order.end(), rng);
     return order;
@@ -241,6 +246,7 @@ class Runner {
   std::list<Flight> flying_;
   u64 idle_ = 0;
   u64 total_ = 0;
+  std::vector<u64> chosen_;  // the workgroups that run, when not all do
   std::atomic<u64> next_{0}, stop_{~0ull};
   std::mutex mutex_;
   std::exception_ptr error_;
@@ -363,6 +369,9 @@ Report Machine::launch(const Program& program, const LaunchConfig& config) {
     report.trace = {static_cast<u64>(config.trace_group), config.trace_wave, {}};
     launch.trace = &report.trace;
   }
+  for (u64 group : config.record_groups)
+    report.recordings.push_back({group, std::vector<std::vector<Step>>(launch.waves_per_group)});
+  if (!report.recordings.empty()) launch.recordings = &report.recordings;
   const auto start = std::chrono::steady_clock::now();
   const u64 groups = u64(config.grid[0]) * config.grid[1] * config.grid[2];
   int threads = config.threads > 0 ? config.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

@@ -25,6 +25,7 @@ struct LaunchConfig {
   u64 max_instructions = 0;  // per wave; 0: a limit that only runaway loops reach
   i64 trace_group = -1;      // linear workgroup whose wave `trace_wave` is traced; -1: none
   int trace_wave = 0;
+  std::vector<u64> record_groups;  // when not empty: only these linear workgroups run, and are recorded
 };
 
 // A launch in progress: what every wave needs to see.
@@ -34,6 +35,7 @@ struct Launch {
   const LaunchConfig* config = nullptr;
   GlobalMemory* memory = nullptr;
   Trace* trace = nullptr;
+  std::vector<Recording>* recordings = nullptr;
   u32 checks = 0;
   u64 kernarg_address = 0, dispatch_address = 0, queue_address = 0;
   std::vector<u8> kernarg, dispatch, queue;

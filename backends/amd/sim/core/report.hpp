@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "record.hpp"
 #include "trace.hpp"
 #include "types.hpp"
 
@@ -33,6 +34,7 @@ struct Report {
   u32 waves_per_group = 0;
   int occupancy_waves_per_simd = 0;
   Trace trace;            // empty unless LaunchConfig::trace_group was set
+  std::vector<Recording> recordings;  // of LaunchConfig::record_groups, in that order
 };
 
 }  // namespace amdsim

@@ -31,6 +31,7 @@ struct Workgroup {
   u32 lds_event = 0, lds_floor = 0;
   Counts* counts = nullptr;    // this thread's report accumulator
   Trace* trace = nullptr;      // set in the workgroup whose wave is traced
+  Recording* recording = nullptr;  // set in workgroups that the timing model replays
   std::mt19937_64 rng;
   std::unordered_map<u64, std::unique_ptr<Inst>> moved;  // instructions with indexed registers (vector_mode.hpp)
   bool explore = false;        // seeded interleaving instead of the fixed one
