@@ -24,6 +24,7 @@ from warpwave.tiles.runtime.backend import Number
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
 if TYPE_CHECKING:
+    from warpwave.backends.amd.model.timing import Timing
     from warpwave.backends.amd.sim import Report
     from warpwave.backends.amd.simulation import Simulation
 
@@ -104,6 +105,26 @@ class AmdProgram:
             show_prints(self._print_ops, len(geometry.sizes), words)
         self._raise_failed_check(status)
         return report
+
+    def time(
+        self, arguments: Mapping[str, Argument], *, groups: Sequence[int] | None = None, dtype: str = "", **how: Any
+    ) -> Timing:
+        """Modelled time of the workgroups that share a compute unit (or of `groups`, by number); runs only these.
+
+        `how` may name a `chip`, a `clock` in GHz and a `memory`: see `model.timing.Recorded.timed`. With `dtype` and
+        no clock, the clock is the one that the chip keeps up under matrix instructions with such operands.
+        """
+        from warpwave.backends.amd.model.timing import clock_for, record_with
+
+        if dtype and "clock" not in how:
+            how["clock"] = clock_for(how.get("chip"), self.target.name, dtype)
+        geometry = self.packer.geometry(arguments)
+
+        def run(chosen: Sequence[int]) -> Report | None:
+            return self.simulate(arguments, record=chosen)
+
+        recorded = record_with(run, self._simulation.program(geometry.wide), groups)
+        return recorded.timed(how.pop("chip", None), **how)
 
     @cached_property
     def packer(self) -> Packer:

@@ -38,8 +38,7 @@ class Simulation:
         **how: Any,
     ) -> tuple[int, sim.Report]:
         """Execute; returns the number of the check that failed, or 0, and the report."""
-        wide = geometry.wide
-        program = self._programs.get(wide, lambda: sim.load(self.asm_for(wide), target=self.arch))
+        program = self.program(geometry.wide)
         spans = absolute(arguments, geometry.spans)
         packed: list[Any] = []
         for argument, value, memory in zip(arguments.values(), self.kernel.params, spans, strict=True):
@@ -49,6 +48,10 @@ class Simulation:
         grid, block = (geometry.blocks, 1, 1), (self.threads, 1, 1)
         report = program.launch(self.kernel.name, grid, block, [*packed, status, *prints], **how)
         return int(status[0]), report
+
+    def program(self, wide: int) -> sim.Program:
+        """The decoded code of a variant."""
+        return self._programs.get(wide, lambda: sim.load(self.asm_for(wide), target=self.arch))
 
 
 def _parameters(argument: Argument, type_: Any, memory: Span | None) -> list[Any]:

@@ -45,6 +45,7 @@ struct Rates {
   u32 lds_fill = 0;           // bytes a clock at which direct loads are written
   u32 scalar_latency = 0;
   u32 l1_bytes = 0;           // bytes a clock of the vector cache
+  u32 memory_queue = 1;       // vector memory instructions of a CU that the cache has not served yet
   double latency[3] = {0, 0, 0};    // L2, Infinity Cache, HBM
   double bandwidth[3] = {0, 0, 0};  // a compute unit's share, bytes a clock
   double served[3] = {1, 0, 0};     // by which level: fractions of the requests

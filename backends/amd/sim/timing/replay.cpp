@@ -143,7 +143,7 @@ class Replay {
         e.no_sooner(w.lgkm.down_to(kLgkmMax - 1), Stall::Lds);
         break;
       case Unit::Memory:
-        e.no_sooner(memory_busy_, Stall::MemoryPort);
+        e.no_sooner(memory_queue_.down_to(rates_.memory_queue - 1), Stall::MemoryPort);
         e.no_sooner(w.vm.down_to(kVmMax - 1), Stall::VectorMemory);
         break;
       case Unit::Internal:
@@ -245,7 +245,8 @@ class Replay {
   void use_memory(Wave& w, const Op& op, const Step& step, u64 now) {
     const u64 bytes = std::max<u64>(step.bytes, u64{step.lines} * 64);
     const u64 busy = std::max<u64>(kSlot, bytes / rates_.l1_bytes);
-    memory_busy_ = now + busy;
+    memory_busy_ = std::max(memory_busy_, now) + busy;
+    memory_queue_.forget_until(now), memory_queue_.add(memory_busy_);
     result_.memory_busy += busy, result_.memory_bytes += static_cast<double>(bytes);
     const u64 done = fetch(bytes, memory_busy_);
     w.vm.add_in_order(done);
@@ -320,6 +321,7 @@ class Replay {
   std::vector<Wave> waves_;
   std::array<Simd, kSimds> simds_;
   u64 lds_in_[2] = {0, 0}, lds_out_[2] = {0, 0}, bank_free_ = 0, memory_busy_ = 0;
+  InFlight memory_queue_;
   double level_free_[3] = {0, 0, 0}, owed_[3] = {0, 0, 0};
   using Landing = std::pair<u64, u64>;
   std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landing_;
