@@ -116,7 +116,8 @@ class OracleStorage:
         terms = Terms(self.parts, pending.magnitude, pending.unit, pending.count)
         special = ~np.isfinite(pending.magnitude)
         sums = accumulated(terms, self.dtype, addition_loss(self.dtype))
-        lost = special & (pending.count > 1) & ~np.isnan(self.parts.low)
+        nan = np.isnan(self.parts.value) & np.isnan(self.parts.low) & np.isnan(self.parts.high)
+        lost = special & (pending.count > 1) & ~nan  # a NaN among them alone: infinities, one of which is not certain
         unknown = settle(*_components(self.parts), lost)
         for part, plain, other in zip(*map(_components, (self.parts, sums, unknown)), strict=True):
             part[...] = np.where(pending.count == 0, part, np.where(special, other, plain))

@@ -19,9 +19,9 @@ def _working_dtype(dtype: DType) -> DType:
 
 
 def _identity(op: Op, dtype: DType) -> str:
-    """The value that does not change a reduction, as an element of the working dtype."""
+    """The value that does not change a reduction, as an element of the working dtype; for sums of floats that is -0."""
     if op.name == "reduce_sum":
-        return literal(0, dtype)
+        return literal(-0.0 if dtype.is_float else 0, dtype)
     if op.name == "reduce_prod":
         return literal(1, dtype)
     if dtype.is_float:
@@ -176,7 +176,8 @@ def lower_cumsum(lw: Lowering, op: Op) -> None:
     lines, count = (rows, cols) if along_cols else (cols, rows)
     step, stride = (1, pitch) if along_cols else (pitch, 1)
     with body.block(f"for (int line = thread; line < {lines}; line += {lw.threads})"):
-        body.line(f"{kind} sum = 0;")
+        first = -0.0 if dtype.is_float and not op.attrs["exclusive"] else 0
+        body.line(f"{kind} sum = {literal(first, dtype)};")
         with body.block(f"for (int k = 0; k < {count}; ++k)"):
             index = f"{count - 1} - k" if op.attrs["reverse"] else "k"
             body.line(f"{kind} &slot = (({kind} *)scratch)[line * {stride} + ({index}) * {step}];")
