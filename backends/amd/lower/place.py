@@ -73,14 +73,16 @@ def _column_write(lw: AmdLowering, tile: TileType, block: Coord) -> Read:
 
 
 def padded_extent(lw: AmdLowering, value: Value, uses: Sequence[Op]) -> tuple[int, int]:
-    """Rows and columns that products read, padding of the last matrix instruction included."""
+    """Rows and columns that products read, padding of the last matrix instruction included.
+
+    Of a chain's second product that is the padding of the first one's columns too, whose order of depth it takes.
+    """
     shape = (1, *value.tile.shape)[-2:]
     rows, cols = shape
     for op in uses:
-        layout, mfma = lw.layout(op.result), lw.plan.mmas[op].mfma
-        across = layout.extent[0 if value is op.operands[1] else 1]
+        across = lw.layout(op.result).extent[0 if value is op.operands[1] else 1]
         depth_axis = int(_reads_along_rows(op, value))
-        depth = -(-shape[depth_axis] // mfma.k) * mfma.k
+        depth = depth_order(lw, op)[0].reach
         wanted = (depth, across) if depth_axis == 0 else (across, depth)
         rows, cols = max(rows, wanted[0]), max(cols, wanted[1])
     return rows, cols
