@@ -17,13 +17,14 @@ from warpwave.tiles.dtypes import BY_NAME
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.ir.fingerprint import fingerprint
+from warpwave.tiles.ir.serial import loc_from_json, loc_to_json
 from warpwave.tiles.types import TileType
 
 # What decides how a kernel is lowered; tests, the simulator and the runtime do not.
 _BACKEND = Path(__file__).parent
 _TILES = Path(warpwave.tiles.__file__).parent
 _SOURCES = (
-    *((_BACKEND, pattern) for pattern in ("*.py", "lower/*.py", "device/*")),
+    *((_BACKEND, pattern) for pattern in ("*.py", "lower/*.py", "schedule/*.py", "device/*")),
     *((_TILES, pattern) for pattern in ("*.py", "ir/*.py", "simt/*.py")),
 )
 
@@ -62,7 +63,7 @@ class Artifact:
         return json.dumps(
             {
                 **vars(self),
-                "checks": [[c.message, _loc_to_json(c.loc)] for c in self.checks],
+                "checks": [[c.message, loc_to_json(c.loc)] for c in self.checks],
                 "prints": [[p.message, [[t.dtype.name, t.shape, t.space] for t in p.tiles]] for p in self.prints],
             }
         )
@@ -72,20 +73,12 @@ class Artifact:
         """The artifact that was written."""
         found = json.loads(text)
         found["reasons"] = tuple(found["reasons"])
-        found["checks"] = tuple(Check(m, _loc_from_json(loc)) for m, loc in found["checks"])
+        found["checks"] = tuple(Check(m, loc_from_json(loc)) for m, loc in found["checks"])
         found["prints"] = tuple(
             Print(m, tuple(TileType(BY_NAME[d], tuple(shape), space) for d, shape, space in tiles))
             for m, tiles in found["prints"]
         )
         return cls(**found)
-
-
-def _loc_to_json(loc: Loc | None) -> Any:
-    return None if loc is None else {**vars(loc), "caller": _loc_to_json(loc.caller)}
-
-
-def _loc_from_json(found: Any) -> Loc | None:
-    return None if found is None else Loc(**{**found, "caller": _loc_from_json(found["caller"])})
 
 
 def place(kernel: Kernel, target: str, options: Mapping[str, Any]) -> Path:

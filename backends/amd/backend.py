@@ -26,6 +26,7 @@ class AmdBackend:
     """Compiles kernels to machine code and runs it on AMD GPUs, or on the simulator where there is none."""
 
     name: str = "amd"
+    keeps_builds: bool = True
 
     def targets(self) -> Sequence[Target]:
         """gfx942 and gfx950."""

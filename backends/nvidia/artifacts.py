@@ -15,9 +15,9 @@ from warpwave.backends.nvidia.build import FLAGS, INCLUDE, cache_directory, find
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
 from warpwave.tiles import disk_cache
 from warpwave.tiles.dtypes import BY_NAME
-from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.ir.fingerprint import fingerprint
+from warpwave.tiles.ir.serial import loc_from_json, loc_to_json
 from warpwave.tiles.types import TileType
 
 # What decides how a kernel is lowered; tests and the runtime do not.
@@ -87,18 +87,10 @@ def _lowered_from(found: dict[str, Any]) -> Lowered:
 def _op_to(op: Op) -> list[Any]:
     """What the runtime needs of a check or print: its text, its place, and what it shows."""
     shown = [[v.tile.dtype.name, v.tile.shape, v.tile.space] for v in op.operands] if op.name == "print" else []
-    return [op.name, op.attrs["message"], _loc_to(op.loc), shown]
+    return [op.name, op.attrs["message"], loc_to_json(op.loc), shown]
 
 
 def _op_from(found: list[Any]) -> Op:
     name, message, loc, shown = found
     values = [Value(TileType(BY_NAME[dtype], tuple(shape), space)) for dtype, shape, space in shown]
-    return Op(name, values, {"message": message}, [], [], _loc_from(loc))
-
-
-def _loc_to(loc: Loc | None) -> Any:
-    return None if loc is None else {**vars(loc), "caller": _loc_to(loc.caller)}
-
-
-def _loc_from(found: Any) -> Loc | None:
-    return None if found is None else Loc(**{**found, "caller": _loc_from(found["caller"])})
+    return Op(name, values, {"message": message}, [], [], loc_from_json(loc))

@@ -26,6 +26,7 @@ class NvidiaBackend:
     """Compiles kernels to machine code anywhere, and runs it where there is an NVIDIA GPU."""
 
     name: str = "nvidia"
+    keeps_builds: bool = True
 
     def targets(self) -> Sequence[Target]:
         """sm90a, sm89 and sm80."""

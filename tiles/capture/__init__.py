@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from warpwave.tiles.capture.capture import Captured, capture
+from warpwave.tiles.capture.kept import kept_or_captured
 
-__all__ = ["Captured", "capture"]
+__all__ = ["Captured", "capture", "kept_or_captured"]

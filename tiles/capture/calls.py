@@ -10,12 +10,12 @@ from typing import Any
 
 from warpwave.tiles.capture import native
 from warpwave.tiles.capture.interpreter import Interpreter
+from warpwave.tiles.capture.portable import is_known_call
 from warpwave.tiles.capture.scope import Frame, InterpretedFunction
-from warpwave.tiles.capture.source import FunctionNode, Source, contains, find_source, is_standard_library, names_of
+from warpwave.tiles.capture.source import FunctionNode, Source, contains, find_source, is_helper, names_of
 from warpwave.tiles.errors import CaptureError
 
 _CACHED = type(functools.lru_cache(maxsize=0)(len))
-_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def call(ip: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any:
@@ -39,12 +39,7 @@ def call(ip: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]
 
 def _inlinable(function: Any) -> Source | None:
     """The source of a user's helper; None for our own ops, the standard library and sourceless functions."""
-    if not isinstance(function, types.FunctionType):
-        return None
-    module = (function.__module__ or "").split(".")
-    if module[:2] == ["warpwave", "tiles"] and "tests" not in module:
-        return None
-    if function.__code__.co_flags & _LAZY or is_standard_library(function.__code__):
+    if not isinstance(function, types.FunctionType) or not is_helper(function):
         return None
     return find_source(function.__code__)
 
@@ -59,6 +54,8 @@ def _call_native(ip: Interpreter, function: Any, args: list[Any], kwargs: dict[s
     if any(function is f for f in native.HIGHER_ORDER):
         args = [_callback(ip, a, node) for a in args]
         kwargs = {k: _callback(ip, a, node) for k, a in kwargs.items()}
+    if not is_known_call(function, [*args, *kwargs.values()]):
+        ip.dependencies.closed = False
     return function(*args, **kwargs)
 
 

@@ -27,10 +27,14 @@ _is = operator.is_
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured kernel and the outside values that it was captured with."""
+    """A captured kernel and the outside values that it was captured with.
+
+    `closed`: nothing but these, the kernel's source, its arguments and the language decided what it became.
+    """
 
     kernel: Kernel
     dependencies: tuple[Dependency, ...]
+    closed: bool = False
 
     def up_to_date(self) -> bool:
         """Whether capturing again would see the same outside values."""
@@ -111,7 +115,7 @@ def trace(function: types.FunctionType, params: Mapping[str, Type | None], const
             f"kernel {function.__name__} returns a value", loc=loc, hint="a kernel writes its results with ww.store"
         )
     kernel = Kernel(function.__name__, list(arguments), dict(constants), body, loc)
-    return Captured(kernel, tuple(interpreter.dependencies.all()))
+    return Captured(kernel, tuple(interpreter.dependencies.all()), interpreter.dependencies.closed)
 
 
 def _handle(name: str, value: Value | None) -> Any:

@@ -21,7 +21,8 @@ class Dependency:
     """One value read from outside the kernel: how to read it again, and what it was.
 
     `fixed` is the value itself if it cannot change, so that finding it again is enough. `same` is a quick test which,
-    if it holds for what is read now, means that nothing has changed.
+    if it holds for what is read now, means that nothing has changed. `owner` is what holds the value: a namespace, a
+    cell, a module or another object, or the function whose parts these are.
     """
 
     name: str
@@ -29,8 +30,18 @@ class Dependency:
     frozen: Any
     fixed: Any = None
     same: Callable[[Any], bool] | None = None
-    namespace: dict[str, Any] | None = None  # where `name` is a variable, if it is one
-    function: types.FunctionType | None = None  # whose parts these are, if they are
+    owner: Any = None
+
+    @property
+    def namespace(self) -> dict[str, Any] | None:
+        """Where the name is looked up, if the owner is nothing but that: a module's attributes are its globals."""
+        owner = self.owner
+        return vars(owner) if type(owner) is types.ModuleType else owner if type(owner) is dict else None
+
+    @property
+    def function(self) -> types.FunctionType | None:
+        """The function whose parts these are, if they are."""
+        return self.owner if type(self.owner) is types.FunctionType and self.name == "()" else None
 
     def unchanged(self) -> bool:
         """Whether reading it now gives what capture saw."""
@@ -43,6 +54,10 @@ class Dependency:
             return False
 
 
+class _Absent:
+    """Stands for a variable that is not there."""
+
+
 class Dependencies:
     """The outside values of one capture, each recorded once."""
 
@@ -50,6 +65,7 @@ class Dependencies:
         self._seen: dict[tuple[int, str], Dependency] = {}
         self._watched: list[Dependency] = []
         self._keep: list[Any] = []
+        self.closed = True  # nothing else decided what the kernel became
 
     def all(self) -> list[Dependency]:
         """Everything recorded."""
@@ -67,6 +83,10 @@ class Dependencies:
         """A global variable."""
         return self._record(namespace, name, lambda: namespace[name], namespace[name])
 
+    def absent(self, name: str, namespace: dict[str, Any]) -> None:
+        """A built-in's name that no global variable hides."""
+        self._record(namespace, name, lambda: namespace.get(name, ABSENT), ABSENT)
+
     def attribute(self, owner: Any, name: str) -> Any:
         """An attribute of a Python object, such as a module's constant or a configuration's field."""
         value = getattr(owner, name)
@@ -77,6 +97,20 @@ class Dependencies:
     def function(self, function: types.FunctionType) -> None:
         """A helper: its code and defaults."""
         self._record(function, "()", functools.partial(function_parts, function), function_parts(function))
+
+    def read_again(self, owner: Any, name: str) -> Any:
+        """Record what another capture read from an owner; the value that is there now."""
+        if isinstance(owner, types.CellType):
+            return self.cell(name, owner)
+        if isinstance(owner, types.FunctionType) and name == "()":
+            self.function(owner)
+            return owner
+        if not isinstance(owner, dict):
+            return self.attribute(owner, name)
+        if name in owner:
+            return self.item(name, owner)
+        self.absent(name, owner)
+        return ABSENT
 
     def constant(self, name: str, value: Any) -> None:
         """A compile-time constant of the kernel, which its caller owns."""
@@ -102,9 +136,7 @@ class Dependencies:
         if key not in self._seen:
             self._keep.append(owner)  # an id is only unique while its object lives
             fixed = value if _is_fixed(value) else None
-            self._seen[key] = Dependency(
-                name, read, freeze(value), fixed, _same_contents(value), _namespace(owner), _function(owner, name)
-            )
+            self._seen[key] = Dependency(name, read, freeze(value), fixed, _same_contents(value), owner)
             self._watch(self._seen[key], value)
         return value
 
@@ -113,8 +145,11 @@ class Dependencies:
             self._watched.append(dependency)
 
 
+ABSENT = _Absent()
+
+
 def _is_language(module: str) -> bool:
-    return module == "warpwave" or module.startswith("warpwave.tiles")
+    return module == "warpwave" or (module.startswith("warpwave.tiles") and ".tests" not in module)
 
 
 function_parts = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
@@ -152,15 +187,6 @@ def _contents(container: Any) -> list[Any]:
 
 def _holds(container: Any, kept_alive: list[Any], ids: list[int], other: Any) -> bool:
     return other is container and [*map(id, _contents(other))] == ids
-
-
-def _namespace(owner: Any) -> dict[str, Any] | None:
-    """Where the names of an owner are looked up, if it is nothing but that: a module's attributes are its globals."""
-    return vars(owner) if type(owner) is types.ModuleType else owner if type(owner) is dict else None
-
-
-def _function(owner: Any, name: str) -> types.FunctionType | None:
-    return owner if type(owner) is types.FunctionType and name == "()" else None
 
 
 # -- comparing values ---------------------------------------------------------------------------------

@@ -158,6 +158,7 @@ class Interpreter:
         if name in frame.globals:
             return self.dependencies.item(name, frame.globals)
         if hasattr(builtins, name):
+            self.dependencies.absent(name, frame.globals)
             return getattr(builtins, name)
         raise CaptureError(f"name {name!r} is not defined")
 

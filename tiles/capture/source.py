@@ -18,11 +18,12 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True)
 class Source:
-    """A parsed function. Lines and columns in `node` are those of `file`."""
+    """A parsed function. Lines and columns in `node` are those of `file`, whose text was `text`."""
 
     node: FunctionNode
     file: str
     name: str
+    text: str = ""
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -63,13 +64,14 @@ def _find(code: types.CodeType, file: str) -> Source | None:
     lines = linecache.getlines(file)
     if not lines:
         return None
-    candidates = _functions("".join(lines)).get(code.co_firstlineno, ())
+    text = "".join(lines)
+    candidates = _functions(text).get(code.co_firstlineno, ())
     matching = [node for node in candidates if _fits(node, code)]
     if len(matching) > 1:
         matching = [node for node in matching if _starts_at(node, code)]
     if len(matching) != 1:
         return None
-    return Source(matching[0], file, code.co_name)
+    return Source(matching[0], file, code.co_name, text)
 
 
 @functools.lru_cache(maxsize=64)
@@ -105,6 +107,17 @@ def _starts_at(node: FunctionNode, code: types.CodeType) -> bool:
     columns = [(line, column) for line, _, column, _ in positions if line and column]
     start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     return bool(columns) and all(start <= place < end for place in columns)
+
+
+_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def is_helper(function: types.FunctionType) -> bool:
+    """Whether this is a user's function that runs to its end when it is called."""
+    module = (function.__module__ or "").split(".")
+    if module[:2] == ["warpwave", "tiles"] and "tests" not in module:
+        return False
+    return not (function.__code__.co_flags & _LAZY or is_standard_library(function.__code__))
 
 
 def is_standard_library(code: types.CodeType) -> bool:

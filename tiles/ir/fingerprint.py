@@ -9,6 +9,7 @@ from typing import Any
 
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.ir.core import Block, Kernel, Op, Value
+from warpwave.tiles.types import Type
 
 
 def fingerprint(kernel: Kernel) -> str:
@@ -28,18 +29,26 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._values: dict[Value, int] = {}
-        self._locs: dict[Loc, int] = {}
+        self._places: dict[tuple[Any, ...], int] = {}
+        # By identity, as comparing locations and naming types again and again would take most of the time.
+        self._locs: dict[int, int] = {}
+        self._types: dict[int, str] = {}
 
     def loc(self, loc: Loc | None) -> int:
         """The number of a location, which is written out when it appears first."""
         if loc is None:
             return -1
-        if loc not in self._locs:
-            caller = self.loc(loc.caller)
-            place = (loc.file, loc.line, loc.column, loc.end_column, loc.function, caller)
-            self._locs[loc] = len(self._locs)
-            self.lines.append(f"@{self._locs[loc]} {place!r}")
-        return self._locs[loc]
+        number = self._locs.get(id(loc))
+        if number is None:
+            place = (loc.file, loc.line, loc.column, loc.end_column, loc.function, self.loc(loc.caller))
+            number = self._locs[id(loc)] = self._number(place)
+        return number
+
+    def _number(self, place: tuple[Any, ...]) -> int:
+        if place not in self._places:
+            self._places[place] = len(self._places)
+            self.lines.append(f"@{self._places[place]} {place!r}")
+        return self._places[place]
 
     def block(self, block: Block) -> None:
         """Arguments, ops and what ends the block."""
@@ -51,7 +60,13 @@ class _Writer:
     def _defined(self, values: list[Value]) -> str:
         for value in values:
             self._values[value] = len(self._values)
-        return ",".join([f"{v.name}:{v.type}" for v in values])
+        return ",".join([f"{v.name}:{self._type(v.type)}" for v in values])
+
+    def _type(self, type_: Type) -> str:
+        text = self._types.get(id(type_))
+        if text is None:
+            text = self._types[id(type_)] = str(type_)
+        return text
 
     def _op(self, op: Op) -> None:
         operands = [self._values[v] for v in op.operands]

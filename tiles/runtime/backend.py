@@ -120,6 +120,16 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class KeepsBuilds(Protocol):
+    """A backend that keeps what it builds on disk, and for which captured kernels are worth keeping as well."""
+
+    @property
+    def keeps_builds(self) -> bool:
+        """Whether it does."""
+        ...
+
+
+@runtime_checkable
 class OffersAlternatives(Protocol):
     """A backend with options that change what a kernel needs."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from warpwave.tiles import ir
-from warpwave.tiles.capture import Captured, capture
+from warpwave.tiles.capture import Captured, capture, kept_or_captured
 from warpwave.tiles.capture.dependencies import freeze
 from warpwave.tiles.errors import CaptureError, ResourceError, TileError, TileTypeError, TileValueError
 from warpwave.tiles.language import context
@@ -195,7 +195,8 @@ class Kernel:
     def _built(
         self, bound: Bound, backend: Backend, target: str, options: Mapping[str, Any], constants: dict[str, Any]
     ) -> tuple[Captured, Program]:
-        captured = capture(self.function, bound.types, constants)
+        take = kept_or_captured if getattr(backend, "keeps_builds", False) else capture  # see backend.KeepsBuilds
+        captured = take(self.function, bound.types, constants)
         try:
             return captured, backend.compile(captured.kernel, target, options)
         except TileError as error:

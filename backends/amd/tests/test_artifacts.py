@@ -204,21 +204,26 @@ def test_artifacts_survive_being_written():
 
 
 def test_attention_compiles_quickly(fresh):
-    """Cold under 3 s and from the cache under 20 ms on an idle machine; the bounds allow for a busy one."""
+    """Cold under 3 s, and from the cache under 20 ms in a process that has compiled nothing yet.
+
+    Processor time of the process and of the compilers that it starts, thrice as much allowed for slow machines. What
+    these times are for is asserted without a clock: a hit neither captures (test_capture_kept) nor lowers.
+    """
     code = """
-import time
+import os
 import warpwave as ww
 from warpwave.kernels.attention import attention
 from warpwave.tiles.runtime import registry
-registry.plugins()
-before = time.process_time()
+registry.resolve("amd:gfx950")
+before = os.times()
 attention.compile(*[ww.spec("bf16[2,8,1024,128]")] * 4, causal=True, target="amd:gfx950")
-print(time.process_time() - before)
+print(sum(os.times()[:4]) - sum(before[:4]))
 """
     environment = os.environ | {"WARPWAVE_CACHE": str(fresh.parent)}
     seconds = []
-    for _ in range(2):
+    for _ in range(4):
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         seconds.append(float(done.stdout))
-    assert seconds[1] < 0.2
-    assert attention.name == "attention"
+    cold, *again = seconds
+    assert cold < 3 * 3.0
+    assert min(again) < 3 * 0.020
