@@ -21,7 +21,7 @@ from warpwave.backends.amd.schedule.problems import Problem, ScheduleError, part
 from warpwave.backends.amd.schedule.program import unroll
 from warpwave.backends.amd.schedule.registers import RegisterFile
 from warpwave.backends.amd.schedule.sharing import check_sharing
-from warpwave.backends.amd.schedule.timeline import Timeline, counts
+from warpwave.backends.amd.schedule.timeline import Timeline
 
 
 def check_schedule(schedule: Schedule, target: Target) -> None:
@@ -32,23 +32,24 @@ def check_schedule(schedule: Schedule, target: Target) -> None:
 
 
 def find_problems(schedule: Schedule, target: Target) -> Iterator[Problem]:
-    """What is wrong, each thing once, at the smallest number of steps that shows it."""
+    """What is wrong, each thing once, and the smallest number of steps at which it was found."""
     malformed = list(check_form(schedule, target))
     yield from malformed
     yield from check_capacity(schedule, target)
     if malformed:
         return
     seen: set[Problem] = set()
-    for steps in sufficient_steps(schedule):
-        for problem in check_steps(schedule, target, steps):
+    lengths = sufficient_steps(schedule)
+    for steps in lengths:
+        for problem in check_steps(schedule, target, steps, is_longest=steps + schedule.period > lengths[-1]):
             same = replace(problem, access="", missing="")  # the texts name steps, which differ from round to round
             if same not in seen:
                 seen.add(same)
                 yield replace(problem, first_steps=steps)
 
 
-def check_steps(schedule: Schedule, target: Target, steps: int) -> Iterator[Problem]:
-    """What is wrong for one number of steps."""
+def check_steps(schedule: Schedule, target: Target, steps: int, *, is_longest: bool = True) -> Iterator[Problem]:
+    """What is wrong for one number of steps; only the longest loops need as many registers as any."""
     waves = {group.name: Timeline() for group in schedule.groups}
     for group, timeline in waves.items():
         registers, hazards = RegisterFile(schedule, group), HazardCheck(schedule, target.hazards, group)
@@ -57,7 +58,8 @@ def check_steps(schedule: Schedule, target: Target, steps: int) -> Iterator[Prob
             yield from registers.issue(event)
             yield from hazards.issue(event)
         yield from _left_over(timeline, group)
-        yield from check_pressure(schedule, target, timeline.events, group)
+        if is_longest:
+            yield from check_pressure(schedule, target, timeline.events, group)
     barriers = {group: timeline.barriers for group, timeline in waves.items()}
     if len(set(barriers.values())) > 1:
         counted = " and ".join(f"group {group} to {count}" for group, count in barriers.items())
@@ -72,4 +74,4 @@ def _left_over(timeline: Timeline, group: str) -> Iterator[Problem]:
         op = event.op
         if isinstance(op, LoadDirect | Put) or (isinstance(op, LoadRegisters) and not op.tracked):
             access = f"{part_name(op.value, event.issued.step(op.value))} is in flight at the end"
-            yield Problem("end", op.value.tile, place(event.issued, group), access, f"a wait for {counts(op)[0]}cnt")
+            yield Problem("end", op.value.tile, place(event.issued, group), access, f"a wait for {event.counter}cnt")

@@ -22,24 +22,24 @@ MANY_ROUNDS = 64  # far beyond any state that comes back: those are fewer than s
 
 def sufficient_steps(schedule: Schedule) -> list[int]:
     """All numbers of steps, of those that the schedule covers, that need to be checked."""
-    reach = farthest_step(schedule)
+    first, last = step_range(schedule)
     slots = max((tile.slots for tile in schedule.shared), default=1)
-    repeating, delay = _repetition(schedule, reach)
-    rounds = repeating + delay + -(-(2 * reach + slots) // schedule.period) + 1
+    repeating, delay = _repetition(schedule, last - first)
+    rounds = repeating + delay + -(-(last - first + slots) // schedule.period)
     most = schedule.tail + (rounds + 1) * schedule.period
     return [steps for steps in range(most) if schedule.covers(steps)]
 
 
-def farthest_step(schedule: Schedule) -> int:
-    """How far from the step it is issued in an op's data may be."""
+def step_range(schedule: Schedule) -> tuple[int, int]:
+    """How far before and after the step it is issued in the data of an op may be."""
     steps = [
-        abs(value.step)
+        value.step
         for _, clusters in phases(schedule)
         for cluster in clusters
         for op in cluster.ops
         for value in _values(op)
     ]
-    return max(steps, default=0)
+    return min(steps, default=0), max(steps, default=0)
 
 
 def _repetition(schedule: Schedule, reach: int) -> tuple[int, int]:
@@ -55,7 +55,7 @@ def _repetition_of(schedule: Schedule, group: str, steps: int, reach: int) -> tu
     round_of: dict[int, int] = {}
     seen: set[object] = set()
     for number, (base, portion) in enumerate(unroll_rounds(schedule, group, steps)):
-        state = (base % cycle, timeline.signature(base, 2 * reach + 1), registers.signature(base, 2 * reach + 1))
+        state = (base % cycle, timeline.signature(base, reach + 1), registers.signature(base, reach + 1))
         if (number > 0 and state in seen) or number > MANY_ROUNDS:
             return number, _delay(timeline.events, round_of)
         if number > 0:

@@ -15,15 +15,20 @@ def most_live(schedule: Schedule, events: Sequence[Event]) -> tuple[int, frozens
     Pinned registers are always taken. What no op reads from a step, such as accumulators, is needed to the end.
     """
     tiles = {tile.name: tile for tile in schedule.registers}
-    fixed = len({number for tile in schedule.registers for number in tile.numbers})
+    size = {tile.name: tile.count // tile.pieces for tile in schedule.registers}
+    taken = len({number for tile in schedule.registers for number in tile.numbers})
     live = {cell for tile in _results(schedule, events) for cell in _cells(tile)}
-    best: tuple[int, frozenset[str], Event | None] = fixed + _size(tiles, live), _names(live), None
+    now = taken + sum(size[name] for name, _ in live)
+    best: tuple[int, frozenset[str], Event | None] = now, _names(live), None
     for event in reversed(events):
-        written = set(_written(tiles, event))
-        size = fixed + _size(tiles, live | written)
-        if size > best[0]:
-            best = size, _names(live | written), event
-        live = (live - written) | set(_used(tiles, event))
+        written, used = set(_written(tiles, event)), set(_used(tiles, event))
+        here = now + sum(size[name] for name, _ in written - live)
+        if here > best[0]:
+            best = here, _names(live | written), event
+        now = (
+            here - sum(size[name] for name, _ in written - used) + sum(size[name] for name, _ in used - live - written)
+        )
+        live = (live - written) | used
     return best
 
 
@@ -51,10 +56,6 @@ def _cells(tile: RegisterTile, pieces: tuple[int, ...] = ()) -> Iterator[Cell]:
     """The cells that are not pinned."""
     for piece in pieces or range(tile.pieces):
         yield from (cell for cell in cells_of(tile, piece) if cell[0])
-
-
-def _size(tiles: dict[str, RegisterTile], live: set[Cell]) -> int:
-    return sum(tiles[name].count // tiles[name].pieces for name, _ in live)
 
 
 def _names(live: set[Cell]) -> frozenset[str]:

@@ -16,7 +16,7 @@ from warpwave.backends.amd.schedule.form import (
     Wait,
 )
 from warpwave.backends.amd.schedule.problems import Problem, part_name, place
-from warpwave.backends.amd.schedule.timeline import Event, counts, uses
+from warpwave.backends.amd.schedule.timeline import Event, uses
 
 Cell = tuple[str, int]  # a piece of a tile, or ("", number) for a pinned register
 Identity = tuple[str, int, int | None]  # tile, part, step
@@ -92,8 +92,8 @@ class RegisterFile:
         if (content.register, content.piece) != (held.register, piece):
             lost = f"{what}, but {_cell_name(cell)} holds {content.register} since {self._place(content.event)}"
             return self._problem("register", held, event, lost, "one live value for each register")
-        if content.event.done is None and counts(content.event.op)[0]:
-            counter = counts(content.event.op)[0]
+        if content.event.done is None and content.event.counter:
+            counter = content.event.counter
             early = f"{what} before the {_verb(content.event)} by {self._place(content.event)} has finished"
             return self._problem("register", held, event, early, f"a wait for {counter}cnt between them")
         if wanted is not None and content.value != wanted:
@@ -124,7 +124,7 @@ class RegisterFile:
                         event,
                         f"writes {held.register} while the {_verb(old.event)} by {self._place(old.event)} into "
                         f"{_cell_name(cell)} is in flight",
-                        f"a wait for {counts(old.event.op)[0]}cnt between them",
+                        f"a wait for {old.event.counter}cnt between them",
                     )
                     return
                 self.content[cell] = Content(held.register, piece, value, event)
@@ -147,8 +147,7 @@ def cells_of(tile: RegisterTile, piece: int) -> Iterator[Cell]:
 
 def _collides(old: Event, new: Event) -> bool:
     """Whether a load that is in flight could land on what a later op writes; loads of one counter land in order."""
-    counter = counts(old.op)[0]
-    return bool(counter) and old.done is None and counts(new.op)[0] != counter
+    return bool(old.counter) and old.done is None and new.counter != old.counter
 
 
 def _identity(value: Part | None, event: Event) -> Identity | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from warpwave.backends.amd.schedule.form import LoadDirect, Part, Put, Read, Schedule, SharedTile
 from warpwave.backends.amd.schedule.problems import Problem, part_name, place
-from warpwave.backends.amd.schedule.timeline import Event, counts
+from warpwave.backends.amd.schedule.timeline import Event
 
 Slot = tuple[str, int, int]  # tile, part, slot
 
@@ -125,7 +125,7 @@ def _race(read: Access, write: Access) -> Problem:
 def _missing(first: Access, which: str, then: str) -> str:
     """The order that would help: a wait if nothing waits, else a barrier."""
     done = first.event.done
-    wait = f"a wait for {counts(first.event.op)[0]}cnt after {which}"
+    wait = f"a wait for {first.event.counter}cnt after {which}"
     if done is None:
         return f"{wait}, and a barrier before {then}"
     return f"a barrier between the end of {which}, known only at {place(done.issued, first.group)}, and {then}"

@@ -30,17 +30,21 @@ MOST_COUNTED = 64  # what is older than so many is finished after any wait for i
 
 @dataclass(eq=False)
 class Event:
-    """An issued op. `interval` counts the barriers before it; `done` is the op after which it is finished."""
+    """An issued op. `interval` counts the barriers before it; `done` is the op after which it is finished.
+
+    `counter` is the counter that its instructions raise, if any.
+    """
 
     issued: Issued
     index: int
     interval: int
     done: Event | None = None
+    op: Op = field(init=False)
+    counter: str = field(init=False)
 
-    @property
-    def op(self) -> Op:
-        """What is issued."""
-        return self.issued.op
+    def __post_init__(self) -> None:
+        self.op = self.issued.op
+        self.counter = counts(self.op)[0]
 
 
 def counts(op: Op) -> tuple[str, int]:
@@ -116,14 +120,15 @@ class Timeline:
     def _wait_for_tracked(self, event: Event) -> None:
         """The compiler's own waits before `event`: for the loads it sees, and so for all that are older."""
         wanted = list(uses(event.op))
-        for queue in self.queues.values():
-            last = max((i for i, (e, _) in enumerate(queue) if any(_is_tracked(e.op, h) for h in wanted)), default=-1)
+        for queue in self.queues.values() if wanted else ():
+            needed = (i for i, (e, _) in enumerate(queue) if any(_is_tracked_load(e.op, held) for held in wanted))
+            last = max(needed, default=-1)
             for _ in range(last + 1):
                 queue.popleft()[0].done = event
 
 
-def _is_tracked(op: Op, held: Held) -> bool:
-    """Whether an op is a load, seen by the compiler, of what is used."""
+def _is_tracked_load(op: Op, held: Held) -> bool:
+    """Whether an op is a load, seen by the compiler, of some of what is used."""
     if not isinstance(op, Read | LoadRegisters) or not op.tracked or op.register != held.register:
         return False
     return not op.pieces or not held.pieces or bool(set(op.pieces) & set(held.pieces))
