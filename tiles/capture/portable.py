@@ -83,11 +83,10 @@ def _named(value: Any) -> list[str] | None:
         return ["language", ours]
     if not isinstance(value, types.BuiltinFunctionType | type):
         return None
-    module = _KNOWN_MODULES.get(value.__module__ or "")
-    if module is None or vars(module).get(value.__name__) is not value:
+    name, module = str(value.__name__), value.__module__ or ""
+    if module not in _KNOWN_MODULES or vars(_KNOWN_MODULES[module]).get(name) is not value:
         return None
-    known = module is not builtins or value in _KNOWN_BUILTINS
-    return [module.__name__, value.__name__] if known else None
+    return [module, name] if module != "builtins" or value in _KNOWN_BUILTINS else None
 
 
 @functools.cache

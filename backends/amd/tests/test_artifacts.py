@@ -16,7 +16,6 @@ from warpwave import cdiv, f32, gl, rt
 from warpwave.backends.amd import artifacts, build
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
 from warpwave.backends.amd.lower import lower as lowering
-from warpwave.kernels.attention import attention
 from warpwave.tiles import disk_cache
 from warpwave.tiles.dtypes import bf16, fp8e4m3
 from warpwave.tiles.errors import CheckFailed, Loc, UnsupportedError
@@ -172,7 +171,6 @@ import sys
 import warpwave as ww
 from warpwave.backends.amd import artifacts
 from warpwave.tiles import disk_cache
-from warpwave.kernels.attention import attention
 with disk_cache.bypassed():
     attention.compile(*[ww.spec("bf16[1,1,64,64]")] * 4, target="amd:gfx950")
 hashed = {str(path.resolve()) for folder, pattern in artifacts._SOURCES for path in folder.glob(pattern)}
@@ -212,7 +210,6 @@ def test_attention_compiles_quickly(fresh):
     code = """
 import os
 import warpwave as ww
-from warpwave.kernels.attention import attention
 from warpwave.tiles.runtime import registry
 registry.resolve("amd:gfx950")
 before = os.times()
