@@ -15,12 +15,15 @@ WANTED_STAGES = 4
 LEAST_ROW_BYTES = 64  # shorter rows would waste the cache lines that a load touches
 
 
-def split_depth(kernel: Kernel, target: Target) -> None:
-    """Halve the depth of pipelines, in place, while that makes room for stages."""
+def split_depth(kernel: Kernel, target: Target, *, in_turns: bool = False) -> None:
+    """Halve the depth of pipelines, in place, while that makes room for stages.
+
+    Where groups of waves take turns, a step stays deep enough for the fastest 16-row instruction.
+    """
     for block in [kernel.body, *(r for op in walk(kernel.body) for r in op.regions)]:
         for op in list(block.ops):
             if op.name == "for" and op.attrs["kind"] == "pipeline" and not op.attrs["stages"]:
-                while _should_split(op, target):
+                while _should_split(op, target, in_turns=in_turns):
                     _split(block, op)
 
 
@@ -28,14 +31,24 @@ def _loads(op: Op) -> list[Op]:
     return [o for o in op.regions[0].ops if o.name == "load" and o.attrs["type"].space == "shared"]
 
 
-def _should_split(op: Op, target: Target) -> bool:
+def _should_split(op: Op, target: Target, *, in_turns: bool) -> bool:
     loads = _loads(op)
     if not loads or not _is_plain_product(op, loads):
         return False
     stage = sum(load.attrs["type"].nbytes for load in loads)
     shallow = any(_depth(op, load) * load.attrs["type"].dtype.nbytes // 2 < LEAST_ROW_BYTES for load in loads)
+    if in_turns:
+        shallow |= any(_depth(op, load) // 2 < _fastest_depth(op, target) for load in loads)
     uneven = any(_depth(op, load) % 2 for load in loads)
     return not shallow and not uneven and stage * WANTED_STAGES > target.lds_bytes
+
+
+def _fastest_depth(op: Op, target: Target) -> int:
+    """Depth of the fastest instruction on blocks of 16 rows; 0 if there is none for these formats."""
+    product = next(o for o in op.regions[0].ops if o.name == "mma")
+    acc, a, b = (v.tile.dtype.name for v in product.operands)
+    fits = [m for m in target.mfma if (m.a, m.b, m.acc, m.m) == (b, a, acc, 16)]
+    return max(fits, key=lambda m: m.flops_per_clock).k if fits else 0
 
 
 def _is_plain_product(op: Op, loads: list[Op]) -> bool:

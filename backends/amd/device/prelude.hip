@@ -573,6 +573,17 @@ template <int N> DEVICE void stage_barrier() {
   asm volatile("s_waitcnt vmcnt(%0) lgkmcnt(0)\n\ts_barrier" ::"n"(N) : "memory");
 }
 
+// At most so many instructions of each counter are outstanding (CDNA3 ISA, S_WAITCNT). The compiler knows this wait
+// and adds none of its own for what it covers.
+template <int Vm, int Lgkm> DEVICE void wait_for() {
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_s_waitcnt((Vm & 15) | 7 << 4 | Lgkm << 8 | (Vm >> 4) << 14);
+  asm volatile("" ::: "memory");
+}
+
+// All waves have arrived; their accesses to memory may be under way.
+DEVICE void cluster_barrier() { asm volatile("s_barrier" ::: "memory"); }
+
 // How many of the first trips have [origin + trip * step, ... + n) inside [0, extent).
 DEVICE int whole_trips(int trips, long origin, long step, int n, int extent) {
   const long last = (long)extent - n;

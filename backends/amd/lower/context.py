@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from warpwave.backends.amd.arch import WAVE, Target
 from warpwave.backends.amd.lower.place import place_shared
 from warpwave.backends.amd.plan import Plan
@@ -22,6 +25,7 @@ class AmdLowering(Lowering):
         super().__init__(kernel, Machine(target.name, WAVE, "wave", "lds"), plan.waves, layouts, definitions)
         self.target = target
         self.plan = plan
+        self._refusal: Callable[[], Exception] | None = None
         self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
 
     def lower_op(self, op: Op) -> None:
@@ -37,6 +41,21 @@ class AmdLowering(Lowering):
         self.body.line(f"{name}.set(i, in_register({text}));")
         self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
         return None
+
+    def emit_barrier(self) -> None:
+        """The text of a barrier of all waves; an error where a schedule counts them."""
+        if self._refusal is not None:
+            raise self._refusal()
+        super().emit_barrier()
+
+    @contextmanager
+    def without_barriers(self, refusal: Callable[[], Exception]) -> Iterator[None]:
+        """What is emitted inside may need no barriers of its own; else the error that `refusal` makes."""
+        self._refusal = refusal
+        self.unseen_writes.clear()
+        self.unfinished_reads = False
+        yield
+        self._refusal = None
 
     def place_shared(self, value: Value) -> SharedTile:
         """Reserve LDS for a tile, swizzled for the products that read it."""

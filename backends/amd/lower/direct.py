@@ -7,12 +7,14 @@ and differ by the instruction's own offset, which counts for both the LDS and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from warpwave.backends.amd.arch import DIRECT, WAVE
 from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
-from warpwave.tiles.simt.context import SharedTile
+from warpwave.tiles.ir import Op
+from warpwave.tiles.simt.context import Lowering, SharedTile
 from warpwave.tiles.simt.memory import Window, emit_load, open_window
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import wide_layout, write_shared
@@ -25,7 +27,8 @@ MAX_SHARED_M0 = 4  # instructions whose offsets fit the 12 bits of the instructi
 class Fetch:
     """One tile's direct loads: `rows`, `cols` and `offsets` are C arrays over a lane's instructions.
 
-    `possible` is a constant C condition that the tile can be loaded this way at all.
+    `possible` is a constant C condition that the tile can be loaded this way at all. Of a tile in `parts`, one part
+    takes every parts-th run of `chunk` bytes, from run `part` on.
     """
 
     staged: StagedLoad
@@ -35,16 +38,23 @@ class Fetch:
     offsets: str
     possible: str
     waves: int
+    part: int = 0
+    parts: int = 1
+    chunk: int = 0
+
+    def of_part(self, part: int, fresh: Callable[[str], str]) -> Fetch:
+        """The loads of one part."""
+        return replace(self, rows=fresh("row"), cols=fresh("col"), offsets=fresh("offset"), part=part)
 
     @property
     def count(self) -> int:
         """Instructions of a wave."""
-        return -(-self.staged.stage_bytes // (ROUND * self.waves))
+        return -(-self.staged.stage_bytes // (ROUND * self.waves * self.parts))
 
     @property
     def is_even(self) -> bool:
         """Whether all waves issue the same number of whole instructions."""
-        return self.staged.stage_bytes % (ROUND * self.waves) == 0
+        return self.staged.stage_bytes % (ROUND * self.waves * self.parts) == 0
 
     def instruction_offset(self, i: int) -> int:
         """What the instruction adds to both addresses."""
@@ -57,6 +67,9 @@ class Fetch:
 
     def slot(self, i: str) -> str:
         """C expression of the first byte that an instruction writes, in the tile."""
+        if self.parts > 1:  # a wave's instructions lie in one run
+            skipped = f"(wave * {self.count * ROUND} / {self.chunk} * {self.parts - 1} + {self.part}) * {self.chunk}"
+            return f"({skipped} + (wave * {self.count} + {i}) * {ROUND})"
         if self.is_even:
             return f"(wave * {self.count} + {i}) * {ROUND}"
         return f"({i} * {self.waves} + wave) * {ROUND}"
@@ -69,7 +82,9 @@ class DirectLoop(AmdLoop):
         """The prologue, rounds through all stages where the body is short, and what remains one by one."""
         lw, ahead = self.lw, self.stages - 1
         self.coordinates_at("0")
-        fetches = [self._open_fetch(load) for load in self.ring]
+        fetches = [open_fetch(lw, self.op, load) for load in self.ring]
+        for fetch in fetches:
+            declare_places(lw, fetch)
         whole = count_whole(lw, [f.moving for f in fetches], self.trips, self.stages)
         lw.body.line(f"if (!({' && '.join(f.possible for f in fetches)})) {whole} = 0;")
         lw.enter_region()
@@ -101,7 +116,7 @@ class DirectLoop(AmdLoop):
                 self._wait(fetches)
                 for fetch in fetches:
                     target = fetch.staged.at(f"(stage + {ahead}) % {self.stages}")
-                    self._issue(fetch, target, fetch.moving.next, f"stage * (int){fetch.moving.advance}")
+                    issue_loads(lw, fetch, target, fetch.moving.next, f"stage * (int){fetch.moving.advance}")
                 self.iteration(f"{counter} + stage", "stage")
                 lw.enter_region()
             for fetch in fetches:
@@ -123,46 +138,13 @@ class DirectLoop(AmdLoop):
 
     # -- one tile -------------------------------------------------------------------------------------
 
-    def _open_fetch(self, staged: StagedLoad) -> Fetch:
-        """Declare the pointer of a tile, and each lane's offsets from it."""
-        lw = self.lw
-        tensor, fill, *_ = staged.op.operands
-        names = lw.fresh("row"), lw.fresh("col"), lw.fresh("offset")
-        sketch = Fetch(staged, None, *names, "", lw.waves)  # type: ignore[arg-type]
-        moving = open_moving(lw, self.op, staged.op, sketch.before)
-        whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
-        possible = f"({lw.wide(tensor)} && {str(is_zero(lw, fill) and whole_chunks).lower()})"
-        fetch = Fetch(staged, moving, *names, possible, lw.waves)
-        self._declare_places(fetch)
-        return fetch
-
-    def _declare_places(self, fetch: Fetch) -> None:
-        """What each of a lane's instructions fetches: row, column, and offset from the pointer."""
-        lw, shared, staged = self.lw, fetch.staged.shared, fetch.staged
-        tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
-        size = shared.dtype.nbytes
-        lw.body.line(f"int {fetch.rows}[{fetch.count}], {fetch.cols}[{fetch.count}], {fetch.offsets}[{fetch.count}];")
-        stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
-        with lw.body.each(fetch.count):
-            lw.body.line(f"int place = {fetch.slot('i')} + lane * {DIRECT};")
-            for bit, mask in reversed(list(enumerate(shared.masks))):  # a mask moves what is below its row bit
-                if mask:
-                    lw.body.line(f"place ^= (place / {shared.pitch} >> {bit} & 1) * {mask};")
-            lw.body.line(f"const int row = place / {shared.pitch}, col = place % {shared.pitch} / {size};")
-            lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
-            inside = f"row < {tile_rows} && col < {tile_cols}"
-            places = ("row", "col")[-staged.tile.rank :]
-            inside += f" && {fetch.moving.inside_staying(lw, places)}"
-            shift = f"{fetch.before} - i % {MAX_SHARED_M0} * {ROUND}" if fetch.is_even else "0"
-            lw.body.line(f"{fetch.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} + {shift} : {OUTSIDE};")
-
     def _define_ahead(self, fetches: list[Fetch], whole: str) -> None:
         """A function that issues the loads of the iteration that comes next, into a stage."""
         lw = self.lw
         with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
             with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
                 for fetch in fetches:
-                    self._issue(fetch, fetch.staged.at("stage"), fetch.moving.next, "0")
+                    issue_loads(lw, fetch, fetch.staged.at("stage"), fetch.moving.next, "0")
             with lw.body.block("else"):
                 self.coordinates_at("iteration")
                 for fetch in fetches:
@@ -182,25 +164,9 @@ class DirectLoop(AmdLoop):
                 f"const auto {source} = (const GLOBAL char *){window.tensor}.at({window.element}) - {fetch.before};"
             )
             places = [f"only_here({name}[{{i}}])" for name in (fetch.rows, fetch.cols)[-staged.tile.rank :]]
-            self._issue(fetch, target, source, "0", fetch.moving.inside_moving(window, places))
+            issue_loads(lw, fetch, target, source, "0", fetch.moving.inside_moving(window, places))
         with lw.body.block("else"):
             self._through_registers(staged, window, target, lw.name(fill))
-
-    def _issue(self, fetch: Fetch, target: SharedTile, source: str, soffset: str, condition: str = "true") -> None:
-        """One direct load for each 16 bytes of the tile that a lane brings in; `condition` is of each {i}."""
-        lw, staged = self.lw, fetch.staged
-        with lw.body.block(""):
-            lw.body.line(f"const auto from = buffer({source});")
-            for i in range(fetch.count):
-                offset = f"{fetch.offsets}[{i}]"
-                if condition != "true":
-                    offset = f"{condition.format(i=i)} ? {offset} : {OUTSIDE}"
-                added = fetch.instruction_offset(i)
-                first = i - i % MAX_SHARED_M0 if fetch.is_even else i
-                to = f"lds + {target.offset} + {fetch.slot(str(first))}"
-                issue = f"load_to_lds<{added}>(from, {to}, {offset}, {soffset});"
-                partial = f"if ({fetch.slot(str(i))} + lane * {DIRECT} < {staged.stage_bytes}) "
-                lw.body.line(issue if fetch.is_even else partial + issue)
 
     def _through_registers(self, load: StagedLoad, window: Window, target: SharedTile, fill: str) -> None:
         lw, tile = self.lw, load.tile
@@ -209,3 +175,54 @@ class DirectLoop(AmdLoop):
         lw.body.line(f"{lw.tile_type(tile.dtype, layout)} {staged};")
         emit_load(lw, window, layout, tile, staged, fill)
         write_shared(lw, target, staged, layout, tile, ordered=True)
+
+
+def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk: int = 0) -> Fetch:
+    """Declare the pointer of a tile, whose direct loads are in `parts`."""
+    tensor, fill, *_ = staged.op.operands
+    names = lw.fresh("row"), lw.fresh("col"), lw.fresh("offset")
+    sketch = Fetch(staged, None, *names, "", lw.waves, parts=parts, chunk=chunk)  # type: ignore[arg-type]
+    moving = open_moving(lw, loop, staged.op, sketch.before)
+    whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
+    possible = f"({lw.wide(tensor)} && {str(is_zero(lw, fill) and whole_chunks).lower()})"
+    return replace(sketch, moving=moving, possible=possible)
+
+
+def declare_places(lw: Lowering, fetch: Fetch) -> None:
+    """What each of a lane's instructions fetches: row, column, and offset from the pointer."""
+    shared, staged = fetch.staged.shared, fetch.staged
+    tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
+    size = shared.dtype.nbytes
+    lw.body.line(f"int {fetch.rows}[{fetch.count}], {fetch.cols}[{fetch.count}], {fetch.offsets}[{fetch.count}];")
+    stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
+    with lw.body.each(fetch.count):
+        lw.body.line(f"int place = {fetch.slot('i')} + lane * {DIRECT};")
+        for bit, mask in reversed(list(enumerate(shared.masks))):  # a mask moves what is below its row bit
+            if mask:
+                lw.body.line(f"place ^= (place / {shared.pitch} >> {bit} & 1) * {mask};")
+        lw.body.line(f"const int row = place / {shared.pitch}, col = place % {shared.pitch} / {size};")
+        lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
+        inside = f"row < {tile_rows} && col < {tile_cols}"
+        places = ("row", "col")[-staged.tile.rank :]
+        inside += f" && {fetch.moving.inside_staying(lw, places)}"
+        shift = f"{fetch.before} - i % {MAX_SHARED_M0} * {ROUND}" if fetch.is_even else "0"
+        lw.body.line(f"{fetch.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} + {shift} : {OUTSIDE};")
+
+
+def issue_loads(
+    lw: Lowering, fetch: Fetch, target: SharedTile, source: str, soffset: str, condition: str = "true"
+) -> None:
+    """One direct load for each 16 bytes of the tile that a lane brings in; `condition` is of each {i}."""
+    staged = fetch.staged
+    with lw.body.block(""):
+        lw.body.line(f"const auto from = buffer({source});")
+        for i in range(fetch.count):
+            offset = f"{fetch.offsets}[{i}]"
+            if condition != "true":
+                offset = f"{condition.format(i=i)} ? {offset} : {OUTSIDE}"
+            added = fetch.instruction_offset(i)
+            first = i - i % MAX_SHARED_M0 if fetch.is_even else i
+            to = f"lds + {target.offset} + {fetch.slot(str(first))}"
+            issue = f"load_to_lds<{added}>(from, {to}, {offset}, {soffset});"
+            partial = f"if ({fetch.slot(str(i))} + lane * {DIRECT} < {staged.stage_bytes}) "
+            lw.body.line(issue if fetch.is_even else partial + issue)

@@ -67,9 +67,13 @@ class Operand:
         ]
 
 
-def read_fragments(lw: AmdLowering, operand: Operand, shared: SharedTile | None) -> None:
-    """Declare and fill the fragments of one operand for step s."""
+def declare_fragments(lw: AmdLowering, operand: Operand) -> None:
+    """Declare the fragments of one operand for step s, not yet filled."""
     lw.body.line(f"vec<{operand.kind}, {operand.per_lane}> {operand.which}[{len(operand.places)}];")
+
+
+def read_fragments(lw: AmdLowering, operand: Operand, shared: SharedTile | None) -> None:
+    """Fill the fragments of one operand for step s."""
     if shared is not None and not operand.depth_last and can_transpose(lw.target, operand.order, operand.dtype):
         _read_transposed(lw, operand, shared)
     elif shared is not None:
@@ -146,8 +150,8 @@ def _read_transposed(lw: AmdLowering, operand: Operand, shared: SharedTile) -> N
     receives column l of E rows (CDNA4 ISA, LDS transpose loads). Written as assembly, because the compiler
     waits for all direct loads before such a read; the wait that follows names every register that it makes ready.
     """
-    run, which = 8 // operand.dtype.nbytes, operand.which
-    reads, count, raw = operand.per_lane // run, len(operand.places), f"{which}_raw"
+    run = 8 // operand.dtype.nbytes
+    reads, count, raw = operand.per_lane // run, len(operand.places), f"{operand.which}_raw"
     lw.body.line(f"vec<short, 4> {raw}[{count * reads}];")
     lane, offset = _transposed_places(lw, operand, shared, run, reads)
     with lw.body.each(reads, "e"), lw.body.each(count):
@@ -158,7 +162,7 @@ def _read_transposed(lw: AmdLowering, operand: Operand, shared: SharedTile) -> N
     with lw.body.each(count):
         lw.body.line(f"vec<short, {4 * reads}> x;")
         lw.body.line(f"EACH(q, {4 * reads}) x[q] = {raw}[i * {reads} + q / 4][q % 4];")
-        lw.body.line(f"{which}[i] = bits<vec<{operand.kind}, {operand.per_lane}>>(x);")
+        lw.body.line(f"{operand.which}[i] = bits<vec<{operand.kind}, {operand.per_lane}>>(x);")
 
 
 def _transposed_places(lw: AmdLowering, operand: Operand, shared: SharedTile, run: int, reads: int) -> tuple[str, str]:

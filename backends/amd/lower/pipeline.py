@@ -9,7 +9,10 @@ from __future__ import annotations
 from warpwave.backends.amd.arch import DIRECT
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import DirectLoop
+from warpwave.backends.amd.lower.scheduled import ScheduledLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
+from warpwave.backends.amd.lower.stages import AmdLoop
+from warpwave.backends.amd.plan import PING_PONG
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import reserve, staged_loads
 
@@ -37,7 +40,10 @@ def lower_pipeline(lw: AmdLowering, op: Op) -> None:
         f"{op.loc}: {len(loads)} loads ahead through {stages} stages, "
         + ("direct to LDS" if direct else "staged in registers")
     )
-    loop = (DirectLoop if direct else StagedLoop)(lw, op, ring, stages)
+    kind: type[AmdLoop] = DirectLoop if direct else StagedLoop
+    if lw.plan.schedule == PING_PONG and any(o.name == "mma" for o in op.regions[0].ops):
+        kind = ScheduledLoop
+    loop = kind(lw, op, ring, stages)
     loop.declare()
     with lw.body.block(""):
         loop.emit()

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
-from warpwave.tiles.simt.context import both, declare_place
+from warpwave.tiles.ir import Op
+from warpwave.tiles.simt.context import Lowering, both, declare_place
 from warpwave.tiles.simt.layout import Layout
-from warpwave.tiles.simt.memory import emit_load, open_window, set_run, wide_run
+from warpwave.tiles.simt.memory import Window, emit_load, open_window, set_run, wide_run
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import staging_layout, write_shared
 from warpwave.tiles.simt.writer import ctype
@@ -42,13 +43,13 @@ class StagedLoop(AmdLoop):
         """The next iteration's tiles wait in registers while this one is computed."""
         lw = self.lw
         self.coordinates_at("0")
-        tiles = [self._declare(load) for load in self.ring]
+        tiles = [declare_waiting(lw, self.op, load) for load in self.ring]
         whole = count_whole(lw, [tile.moving for tile in tiles], self.trips, self.stages)
         lw.body.line(f"if (!({' && '.join(tile.possible for tile in tiles)})) {whole} = 0;")
         with lw.body.block("const auto fetch = [&](int iteration) LAMBDA", "};"):
             with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
                 for tile in tiles:
-                    self._load_whole(tile)
+                    load_whole(lw, tile, tile.moving.next)
             with lw.body.block("else"):
                 self.coordinates_at("iteration")
                 for tile in tiles:
@@ -92,7 +93,7 @@ class StagedLoop(AmdLoop):
                 lw.barrier()
                 lw.body.line(f"publish((stage + 1) % {self.stages});")
                 for tile in tiles:
-                    self._load_whole(tile, f"stage * (int){tile.moving.advance}")
+                    load_whole(lw, tile, tile.moving.next, f"stage * (int){tile.moving.advance}")
                 self.iteration(f"{counter} + stage", "stage")
                 lw.enter_region()
             for tile in tiles:
@@ -110,36 +111,47 @@ class StagedLoop(AmdLoop):
             lw.body.line(f"if ({counter} + 1 < {self.trips}) fetch({counter} + 1);")
             self.iteration(counter, "stage")
 
-    # -- one tile -------------------------------------------------------------------------------------
 
-    def _declare(self, staged: StagedLoad) -> Waiting:
-        """Declare a tile's registers, its pointer and each lane's offsets from there."""
-        lw, shape, dtype = self.lw, staged.tile.shape, staged.tile.dtype
-        tensor, fill, *_ = staged.op.operands
-        layout = staging_layout(lw, staged.shared, staged.tile)
-        moving = open_moving(lw, self.op, staged.op, 0)
-        run = wide_run(moving.first, layout, staged.tile)
-        words = str(run * dtype.nbytes % 4 == 0 and is_zero(lw, fill)).lower()
-        names = lw.fresh("staged"), lw.fresh("offset"), f"({lw.wide(tensor)} && {words})"
-        tile = Waiting(staged, layout, moving, run, *names)
-        lw.body.line(f"{lw.tile_type(dtype, layout)} {tile.name};")
-        lw.body.line(f"int {tile.offsets}[{tile.count}];")
+def declare_waiting(lw: Lowering, loop: Op, staged: StagedLoad) -> Waiting:
+    """Declare a tile's registers, its pointer and each lane's offsets from there."""
+    shape, dtype = staged.tile.shape, staged.tile.dtype
+    tensor, fill, *_ = staged.op.operands
+    layout = staging_layout(lw, staged.shared, staged.tile)
+    moving = open_moving(lw, loop, staged.op, 0)
+    run = wide_run(moving.first, layout, staged.tile)
+    words = str(run * dtype.nbytes % 4 == 0 and is_zero(lw, fill)).lower()
+    names = lw.fresh("staged"), lw.fresh("offset"), f"({lw.wide(tensor)} && {words})"
+    tile = Waiting(staged, layout, moving, run, *names)
+    lw.body.line(f"{lw.tile_type(dtype, layout)} {tile.name};")
+    lw.body.line(f"int {tile.offsets}[{tile.count}];")
+    with lw.body.each(tile.count):
+        places = declare_place(lw, layout, f"i * {run}")
+        padded = zip(places, shape, layout.extent, strict=True)
+        in_tile = [f"{place} < {extent}" for place, extent, covered in padded if covered > extent]
+        inside = both(moving.inside_staying(lw, places), *in_tile)
+        element = " + ".join(f"{place} * (int){moving.first.stride(a)}" for a, place in enumerate(places))
+        lw.body.line(f"{tile.offsets}[i] = {inside} ? ({element}) * {dtype.nbytes} : {OUTSIDE};")
+    return tile
+
+
+def load_whole(lw: Lowering, tile: Waiting, source: str, moved: str = "0") -> None:
+    """All runs of a tile that is inside the tensor along the axes that move, `moved` bytes from `source`."""
+    with lw.body.block(f"if constexpr ({tile.possible})"):
+        lw.body.line(f"const auto from = buffer({source});")
         with lw.body.each(tile.count):
-            places = declare_place(lw, layout, f"i * {run}")
-            padded = zip(places, shape, layout.extent, strict=True)
-            in_tile = [f"{place} < {extent}" for place, extent, covered in padded if covered > extent]
-            inside = both(moving.inside_staying(lw, places), *in_tile)
-            element = " + ".join(f"{place} * (int){moving.first.stride(a)}" for a, place in enumerate(places))
-            lw.body.line(f"{tile.offsets}[i] = {inside} ? ({element}) * {dtype.nbytes} : {OUTSIDE};")
-        return tile
+            _load_run(lw, tile, f"{tile.offsets}[i]", moved)
 
-    def _load_whole(self, tile: Waiting, moved: str = "0") -> None:
-        """All runs of a tile that is inside the tensor along the axes that move, `moved` bytes from the pointer."""
-        lw, dtype = self.lw, tile.staged.tile.dtype
-        with lw.body.block(f"if constexpr ({tile.possible})"):
-            lw.body.line(f"const auto from = buffer({tile.moving.next});")
-            with lw.body.each(tile.count):
-                lw.body.line(
-                    f"const auto x = load_buffer<{ctype(dtype)}, {tile.run}>(from, {tile.offsets}[i], {moved});"
-                )
-                set_run(lw, tile.name, tile.layout, dtype, tile.run)
+
+def load_part(lw: Lowering, tile: Waiting, window: Window, source: str, condition: str) -> None:
+    """All runs of a tile that may be partly outside; zeros where it is, and everywhere unless `condition`."""
+    lw.body.line(f"const auto from = buffer({source});")
+    with lw.body.each(tile.count):
+        places = declare_place(lw, tile.layout, f"i * {tile.run}")
+        inside = both(condition, tile.moving.inside_moving(window, places))
+        _load_run(lw, tile, f"{inside} ? {tile.offsets}[i] : {OUTSIDE}", "0")
+
+
+def _load_run(lw: Lowering, tile: Waiting, offset: str, moved: str) -> None:
+    dtype = tile.staged.tile.dtype
+    lw.body.line(f"const auto x = load_buffer<{ctype(dtype)}, {tile.run}>(from, {offset}, {moved});")
+    set_run(lw, tile.name, tile.layout, dtype, tile.run)

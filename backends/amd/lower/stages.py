@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,12 @@ SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
 MOST_COPIES = 2  # of a longer body
 
 
-class AmdLoop(Loop):
+class AmdLoop(Loop, ABC):
     """A pipeline that is being lowered."""
+
+    @abstractmethod
+    def emit(self) -> None:
+        """Write the loop."""
 
     @property
     def has_small_body(self) -> bool:

@@ -109,7 +109,7 @@ def loops(draw):
     return PipelinedLoop("gfx942" if through else "gfx950", 8, tuple(sources), tuple(bursts))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(loops())
 def test_every_generated_schedule_is_sound(loop):
     schedule = ping_pong(loop)
@@ -125,6 +125,8 @@ def test_a_weaker_wait_is_noticed(loop):
     for at, cluster in enumerate(schedule.body):
         for index, op in enumerate(cluster.ops):
             if isinstance(op, Wait):
-                weaker = replace(cluster, ops=(*cluster.ops[:index], replace(op, vm=op.vm + 1), *cluster.ops[index + 1 :]))
+                weaker = replace(
+                    cluster, ops=(*cluster.ops[:index], replace(op, vm=op.vm + 1), *cluster.ops[index + 1 :])
+                )
                 body = (*schedule.body[:at], weaker, *schedule.body[at + 1 :])
                 assert list(find_problems(replace(schedule, body=body), GFX950))

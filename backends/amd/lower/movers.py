@@ -1,0 +1,180 @@
+"""What brings a tile of a scheduled loop into LDS, part by part: straight, or through registers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warpwave.backends.amd.lower.direct import Fetch, declare_places, issue_loads, open_fetch
+from warpwave.backends.amd.lower.moving import MovingLoad
+from warpwave.backends.amd.lower.staged import Waiting, declare_waiting, load_part, load_whole
+from warpwave.backends.amd.lower.stages import AmdLoop
+from warpwave.backends.amd.schedule.form import Part
+from warpwave.tiles.errors import InternalError
+from warpwave.tiles.simt.context import both
+from warpwave.tiles.simt.memory import Window, open_window
+from warpwave.tiles.simt.pipeline import StagedLoad
+from warpwave.tiles.simt.shared import write_shared
+
+if TYPE_CHECKING:
+    from warpwave.backends.amd.lower.scheduled import Place
+
+
+@dataclass
+class Mover(ABC):
+    """One tile's way into LDS. `chunk` are the bytes of a part that lie together."""
+
+    loop: AmdLoop
+    staged: StagedLoad
+    parts: int
+    chunk: int
+    from_here: str = field(init=False, default="")
+
+    @property
+    @abstractmethod
+    def moving(self) -> MovingLoad:
+        """The tile's pointer."""
+
+    @property
+    @abstractmethod
+    def possible(self) -> str:
+        """Constant C condition that whole tiles can be loaded with constant offsets."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Declare pointer and offsets; the first step's coordinates have names."""
+
+    @abstractmethod
+    def define_any(self, whole: str) -> None:
+        """Define functions that load a part of any step, also past the last one; the first `whole` are whole."""
+
+    @abstractmethod
+    def load(self, value: Part, place: Place) -> None:
+        """Load a part of a step counted from the place's."""
+
+    def put(self, value: Part, place: Place) -> None:
+        """Write what has arrived in registers to LDS."""
+        raise InternalError(f"{value.tile} does not go through registers", loc=self.loop.op.loc)
+
+    def start(self) -> None:
+        """Begin rounds of whole tiles."""
+        self.from_here = self.loop.lw.fresh("from")
+        self.loop.lw.body.line(f"auto {self.from_here} = {self.moving.next};")
+
+    def advance(self, steps: int) -> None:
+        """The next round."""
+        self.loop.lw.body.line(f"{self.from_here} += {steps} * {self.moving.advance};")
+
+    def moved(self, value: Part, place: Place) -> str:
+        """Bytes from the round's pointer to a step, the same for all lanes."""
+        return f"({place.stage} + {value.step}) * (int){self.moving.advance}"
+
+    def at(self, step: str) -> str:
+        """Pointer to the tile of a step."""
+        return f"{self.moving.next} + ({step}) * {self.moving.advance}"
+
+    def window(self) -> Window:
+        """Where the tile lies in the tensor, by coordinates that have names."""
+        tensor, _, *coords = self.staged.op.operands
+        return open_window(self.loop.lw, tensor, coords, self.staged.tile, self.staged.op)
+
+
+def slot(stage: str, step: int, stages: int) -> str:
+    """C expression of the stage `step` steps on."""
+    return f"({stage} + {step % stages}) % {stages}"
+
+
+class DirectMover(Mover):
+    """Straight to LDS."""
+
+    fetches: list[Fetch]
+    names: list[str]
+
+    @property
+    def moving(self) -> MovingLoad:
+        """The tile's pointer."""
+        return self.fetches[0].moving
+
+    @property
+    def possible(self) -> str:
+        """Constant C condition that whole tiles can be loaded so."""
+        return self.fetches[0].possible
+
+    def open(self) -> None:
+        """Declare the tile's pointer and each lane's offsets."""
+        lw, whole = self.loop.lw, open_fetch(self.loop.lw, self.loop.op, self.staged, self.parts, self.chunk)
+        self.fetches = [whole.of_part(part, lw.fresh) for part in range(self.parts)]
+        for fetch in self.fetches:
+            declare_places(lw, fetch)
+
+    def define_any(self, whole: str) -> None:
+        """A function for each part."""
+        lw = self.loop.lw
+        self.names = [lw.fresh("bring") for _ in self.fetches]
+        for name, fetch in zip(self.names, self.fetches, strict=True):
+            target = self.staged.at(f"step % {self.loop.stages}")
+            with lw.body.block(f"const auto {name} = [&](int step) LAMBDA", "};"):
+                with lw.body.block(f"if (step < {whole})"):
+                    issue_loads(lw, fetch, target, self.at("step"), "0")
+                with lw.body.block("else"):
+                    self.loop.coordinates_at("step")
+                    window = self.window()
+                    source = f"(const GLOBAL char *){window.tensor}.at({window.element}) - {fetch.before}"
+                    places = [f"only_here({n}[{{i}}])" for n in (fetch.rows, fetch.cols)[-self.staged.tile.rank :]]
+                    inside = both(f"step < {self.loop.trips}", fetch.moving.inside_moving(window, places))
+                    issue_loads(lw, fetch, target, source, "0", inside)
+
+    def load(self, value: Part, place: Place) -> None:
+        """Issue the loads of a part."""
+        if place.whole:
+            target = self.staged.at(slot(place.stage, value.step, self.loop.stages))
+            issue_loads(self.loop.lw, self.fetches[value.part], target, self.from_here, self.moved(value, place))
+        else:
+            self.loop.lw.body.line(f"{self.names[value.part]}({place.step} + {value.step});")
+
+
+class StagedMover(Mover):
+    """Through registers."""
+
+    tile: Waiting
+    name: str
+
+    @property
+    def moving(self) -> MovingLoad:
+        """The tile's pointer."""
+        return self.tile.moving
+
+    @property
+    def possible(self) -> str:
+        """Constant C condition that whole tiles can be loaded so."""
+        return self.tile.possible
+
+    def open(self) -> None:
+        """Declare the tile's pointer and each lane's offsets."""
+        self.tile = declare_waiting(self.loop.lw, self.loop.op, self.staged)
+
+    def define_any(self, whole: str) -> None:
+        """A function for each part."""
+        lw, tile = self.loop.lw, self.tile
+        self.name = lw.fresh("bring")
+        with lw.body.block(f"const auto {self.name} = [&](int step) LAMBDA", "};"):
+            with lw.body.block(f"if (step < {whole})"):
+                load_whole(lw, tile, self.at("step"))
+            with lw.body.block("else"):
+                self.loop.coordinates_at("step")
+                window = self.window()
+                source = f"(const GLOBAL char *){window.tensor}.at({window.element})"
+                load_part(lw, tile, window, source, f"step < {self.loop.trips}")
+
+    def load(self, value: Part, place: Place) -> None:
+        """Issue the loads of a part."""
+        if place.whole:
+            load_whole(self.loop.lw, self.tile, self.from_here, self.moved(value, place))
+        else:
+            self.loop.lw.body.line(f"{self.name}({place.step} + {value.step});")
+
+    def put(self, value: Part, place: Place) -> None:
+        """Write what has arrived to LDS."""
+        target = self.staged.at(slot(place.stage, value.step, self.loop.stages))
+        write_shared(self.loop.lw, target, self.tile.name, self.tile.layout, self.staged.tile, ordered=True)

@@ -1,0 +1,325 @@
+"""8-wave ping-pong: two groups of waves, one cluster apart, take turns at the matrix cores and at memory.
+
+A loop is a sequence of bursts of matrix work. Before each burst a memory cluster reads what the burst needs from
+LDS, and does what vector work must come before it; meanwhile the other group, one cluster behind, has its burst.
+Where everything goes follows from what each burst needs and from the ring's slots:
+
+- a fragment is read into registers that no burst needs any more, where that leaves the busiest memory cluster
+  least busy, at the latest before its first burst;
+- a slot is loaded again in the memory cluster after its last read: both groups have waited for that read by then;
+- every memory cluster ends by waiting for its own reads, and for those of its loads that the next one reads. The
+  other group's waits are one cluster later, which is still before the barrier that comes before the reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from warpwave.backends.amd.schedule.form import (
+    Barrier,
+    Cluster,
+    Compute,
+    Fence,
+    Group,
+    Held,
+    LoadDirect,
+    LoadRegisters,
+    Op,
+    Part,
+    Priority,
+    Put,
+    Read,
+    RegisterTile,
+    Schedule,
+    SharedTile,
+    Wait,
+)
+from warpwave.tiles.errors import InternalError, Loc
+
+LEAD, LAG = "lead", "lag"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A tile that the loop loads, in `parts` of `nbytes`, each by `vm` instructions of a wave.
+
+    Without `puts` the loads go straight to LDS; else through `registers`, which `puts` instructions write there.
+    """
+
+    name: str
+    parts: int
+    slots: int
+    nbytes: int
+    vm: int
+    puts: int = 0
+    registers: int = 0
+
+    @property
+    def staging(self) -> str:
+        """Name of the registers that tiles pass through."""
+        return f"next {self.name}"
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of a tile as bursts use it: `registers` of a lane, read by `lgkm` instructions."""
+
+    tile: str
+    part: int
+    registers: int
+    lgkm: int
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before it."""
+
+    work: Compute
+    uses: tuple[Fragment, ...]
+    before: tuple[Compute, ...] = ()
+
+
+@dataclass(frozen=True)
+class PipelinedLoop:
+    """What is to be scheduled: the bursts of a step in order, and the vector work that nothing in the step needs.
+
+    `held` are register tiles that live through the loop or a part of it: accumulators, operands, probabilities.
+    """
+
+    target: str
+    waves: int
+    sources: tuple[Source, ...]
+    bursts: tuple[Burst, ...]
+    after: tuple[Compute, ...] = ()
+    held: tuple[RegisterTile, ...] = ()
+    reserve: int = 0
+    loc: Loc | None = None
+
+    @cached_property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """All that bursts use, by first use."""
+        return tuple(dict.fromkeys(f for burst in self.bursts for f in burst.uses))
+
+    def used(self, fragment: Fragment) -> tuple[int, int]:
+        """Its first and last burst in a step."""
+        at = [i for i, burst in enumerate(self.bursts) if fragment in burst.uses]
+        return at[0], at[-1]
+
+    @cached_property
+    def buffers(self) -> dict[Fragment, str]:
+        """The registers of each fragment: shared by fragments that no burst needs together."""
+        found: list[list[Fragment]] = []
+        for fragment in self.fragments:
+            free = (b for b in found if all(not self._together(fragment, other) for other in b))
+            chosen = next(free, None)
+            if chosen is None:
+                found.append([fragment])
+            else:
+                chosen.append(fragment)
+        return {fragment: f"fragments {i}" for i, group in enumerate(found) for fragment in group}
+
+    def _together(self, a: Fragment, b: Fragment) -> bool:
+        (first, last), (other_first, other_last) = self.used(a), self.used(b)
+        return first <= other_last and other_first <= last
+
+    @cached_property
+    def reads(self) -> dict[Fragment, int]:
+        """The memory cluster, counted from its step's first, in which each fragment is read."""
+        count = len(self.bursts)
+        busy = [0] * count
+        placed: dict[Fragment, int] = {}
+        for fragment in sorted(self.fragments, key=lambda f: (self.used(f)[0] - self._earliest(f), -f.lgkm)):
+            window = range(self.used(fragment)[0], self._earliest(fragment) - 1, -1)
+            placed[fragment] = min(window, key=lambda m: busy[m % count])
+            busy[placed[fragment] % count] += fragment.lgkm
+        return placed
+
+    def _earliest(self, fragment: Fragment) -> int:
+        """The first memory cluster in which the fragment's registers are free."""
+        count, (first, last) = len(self.bursts), self.used(fragment)
+        sharing = [self.used(f)[1] for f in self.fragments if self.buffers[f] == self.buffers[fragment]]
+        before = [end for end in sharing if end < first] or [max(sharing) - count]
+        return max(*before, last - count) + 1
+
+    @property
+    def registers(self) -> int:
+        """Registers of a lane in all."""
+        tiles = (*_Generator(self).registers(), *self.held)
+        return sum(tile.count for tile in tiles) + self.reserve
+
+
+def ping_pong(loop: PipelinedLoop) -> Schedule:
+    """The schedule of a loop; memory clusters count on from the first step's, over all steps."""
+    generator = _Generator(loop)
+    half = loop.waves // 2
+    return Schedule(
+        name="ping-pong",
+        target=loop.target,
+        groups=(Group(LEAD, half), Group(LAG, half)),
+        shared=tuple(SharedTile(s.name, s.parts, s.slots, s.nbytes) for s in loop.sources),
+        registers=(*generator.registers(), *loop.held),
+        prologue=generator.prologue(),
+        body=generator.body(),
+        epilogues={0: _end()},
+        reserve=loop.reserve,
+        loc=loop.loc,
+    )
+
+
+def _end() -> tuple[Cluster, ...]:
+    """The groups meet again, and nothing is on its way to LDS any more."""
+    return (
+        Cluster("the lead waits", (Barrier(),), only=(LEAD,)),
+        Cluster("nothing in flight", (Wait(vm=0, lgkm=0), Barrier())),
+    )
+
+
+@dataclass(frozen=True)
+class _Generator:
+    loop: PipelinedLoop
+
+    @property
+    def count(self) -> int:
+        """Bursts of a step."""
+        return len(self.loop.bursts)
+
+    def registers(self) -> Iterator[RegisterTile]:
+        """Those that fragments lie in, and those that tiles pass through."""
+        buffers = self.loop.buffers
+        for name in dict.fromkeys(buffers.values()):
+            yield RegisterTile(name, max(f.registers for f, buffer in buffers.items() if buffer == name))
+        for source in self.loop.sources:
+            if source.puts:
+                yield RegisterTile(source.staging, source.registers * source.parts, source.parts)
+
+    # -- the two kinds of clusters --------------------------------------------------------------------
+
+    def compute(self, number: int) -> Cluster:
+        """One burst, at a raised priority: the other group only issues memory and vector work meanwhile."""
+        burst = self.loop.bursts[number]
+        work = burst.work
+        fragments = tuple(Held(self.loop.buffers[f], Part(f.tile, f.part)) for f in burst.uses)
+        full = replace(work, reads=(*fragments, *work.reads))
+        ops = (Fence(), Priority(1), full, Priority(0), Fence(), Barrier())
+        return Cluster(f"compute {number}", ops, "compute")
+
+    def memory(self, at: int, *, first: int | None = None) -> Cluster:
+        """What happens before burst `at`; nothing of steps before the `first`, and then no vector work either."""
+        reads, loads = (list(_from(first, found)) for found in (self._reads(at), self._loads(at)))
+        puts = [op for op in loads if isinstance(op, Put)]
+        ops: list[Op] = [Fence(), *reads]
+        if puts:  # registers are written to LDS before they are loaded again, not copied
+            ops += [*self._before_puts(at), *puts, Fence()]
+        ops += [op for op in loads if not isinstance(op, Put)]
+        if first is None:
+            ops += self._vector(at % self.count)
+        finishes = 0 if reads or puts else None
+        landed = self._landed(at + 1, first)
+        if finishes is not None or landed is not None:
+            ops.append(Wait(vm=landed, lgkm=finishes))
+        return Cluster(f"memory {at % self.count}", (*ops, Barrier()), "memory")
+
+    def _vector(self, number: int) -> tuple[Compute, ...]:
+        return self.loop.bursts[number].before if number else self.loop.after
+
+    def _reads(self, at: int) -> Iterator[Read]:
+        for fragment, read in self.loop.reads.items():
+            step, other = divmod(at - read, self.count)
+            if other == 0:
+                value = Part(fragment.tile, fragment.part, step)
+                yield Read(value, self.loop.buffers[fragment], fragment.lgkm, tracked=True)
+
+    def _last_read(self, tile: str, part: int) -> int:
+        return max(read for f, read in self.loop.reads.items() if (f.tile, f.part) == (tile, part))
+
+    def _loads(self, at: int) -> Iterator[LoadDirect | LoadRegisters | Put]:
+        """What is written in a memory cluster into slots that were read for the last time in the one before."""
+        for source in self.loop.sources:
+            for part in range(source.parts):
+                step, other = divmod(at - self._last_read(source.name, part) - 1, self.count)
+                if other:
+                    continue
+                value = Part(source.name, part, step + source.slots)
+                pieces = (part,) if source.parts > 1 else ()
+                if source.puts:
+                    yield Put(source.staging, value, source.puts, pieces)
+                    later = replace(value, step=value.step + 1)
+                    yield LoadRegisters(later, source.staging, source.vm, pieces, tracked=True)
+                else:
+                    yield LoadDirect(value, source.vm)
+
+    # -- waits ----------------------------------------------------------------------------------------
+
+    def _landed(self, at: int, first: int | None) -> int | None:
+        """How many loads may be in flight when the reads of a memory cluster begin; None if it needs no load."""
+        sources = {source.name: source for source in self.loop.sources}
+        wanted = [read.value for read in _from(first, self._reads(at)) if not sources[read.value.tile].puts]
+        return min((self._newer(value, at - 1) for value in wanted), default=None)
+
+    def _newer(self, value: Part, until: int) -> int:
+        """Instructions that are issued after a part's load, up to and with a memory cluster."""
+        newer = 0
+        for at in range(until, until - 2 * self.count * max(s.slots for s in self.loop.sources), -1):
+            for op in reversed(list(self._loads(at))):
+                if isinstance(op, LoadDirect) and op.value == value:
+                    return newer
+                newer += 0 if isinstance(op, Put) else op.vm
+        raise InternalError(f"{value} is read but never loaded", loc=self.loop.loc)
+
+    def _before_puts(self, at: int) -> Iterator[Wait]:
+        """What is written to LDS has arrived in registers: only newer loads are in flight."""
+        written = {(op.value.tile, op.value.part) for op in self._loads(at) if isinstance(op, Put)}
+        past = [op for before in range(at - self.count, at) for op in self._loads(before)]
+        order = [op for op in past if isinstance(op, LoadRegisters | LoadDirect)]
+        last = max(i for i, op in enumerate(order) if (op.value.tile, op.value.part) in written)
+        yield Wait(vm=sum(op.vm for op in order[last + 1 :]))
+
+    # -- the whole ------------------------------------------------------------------------------------
+
+    def body(self) -> tuple[Cluster, ...]:
+        """A step's bursts, with the memory clusters between them and the one before the next step's first."""
+        pairs = ((self.compute(number), self.memory(number + 1)) for number in range(self.count))
+        return tuple(cluster for pair in pairs for cluster in pair)
+
+    def prologue(self) -> tuple[Cluster, ...]:
+        """The memory clusters up to the first step's first burst, as far as their steps exist; then the skew."""
+        ahead = self.count * (max(s.slots for s in self.loop.sources) + 2)
+        clusters = [Cluster("nobody reads", (Barrier(),))]
+        for at in range(-ahead, 1):
+            cluster = self.memory(at, first=0)
+            waits = any(isinstance(op, Wait) for op in cluster.ops)
+            ops = cluster.ops if waits else cluster.ops[:-1]
+            if any(not isinstance(op, Fence) for op in ops):
+                clusters.append(replace(cluster, ops=ops))
+        return (*clusters, Cluster("the lag waits", (Barrier(),), only=(LAG,)))
+
+
+Access = TypeVar("Access", bound=Read | LoadDirect | LoadRegisters | Put)
+
+
+def _from(first: int | None, ops: Iterable[Access]) -> Iterator[Access]:
+    return (op for op in ops if first is None or op.value.step >= first)
+
+
+def load_distance(schedule: Schedule) -> int:
+    """How many steps ahead of its own a round loads at most."""
+    loads: Sequence[int] = [
+        op.value.step for cluster in schedule.body for op in cluster.ops if isinstance(op, LoadDirect | LoadRegisters)
+    ]
+    return max(loads)
+
+
+def flight(loop: PipelinedLoop) -> int:
+    """Clocks between a load and its wait, for the load that has fewest, while the groups have their bursts."""
+    count = len(loop.bursts)
+    pace = 2 * sum(burst.work.cycles for burst in loop.bursts) // count
+    found = []
+    for source in loop.sources:
+        for part in range(source.parts):
+            reads = [read for f, read in loop.reads.items() if (f.tile, f.part) == (source.name, part)]
+            ring = count * source.slots - (max(reads) - min(reads)) - 2
+            found.append(count if source.puts else ring)
+    return min(found) * pace

@@ -1,0 +1,218 @@
+"""Ping-pong products: what a step costs a wave, from simulated launches, and that any interleaving gives the sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import warpwave as ww
+from warpwave import bf16, f32, gl, rt, st
+from warpwave.backends.amd.backend import BACKEND
+from warpwave.kernels.gemm import gemm
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.runtime.arrays import borrow
+
+WAVES = 8
+DTYPES = {"bf16": ml_dtypes.bfloat16, "fp8e4m3": ml_dtypes.float8_e4m3fn, "fp8e4m3fnuz": ml_dtypes.float8_e4m3fnuz}
+# Elements of depth of a step, and of what the baselines are counted per.
+CASES = {("gfx950", "bf16"): (64, 64), ("gfx950", "fp8e4m3"): (128, 128), ("gfx942", "bf16"): (32, 64)}
+# HipKittens' loops, compiled: instructions of a wave per 64 of depth, 128 for fp8 (facts/amd_baselines.md).
+BEST = {
+    ("gfx950", "bf16"): {"mfma": 64, "ds": 24, "loads": 8, "waits": 5, "barriers": 8, "scalar": 28, "vector": 0},
+    ("gfx950", "fp8e4m3"): {"mfma": 32, "ds": 24, "loads": 8, "waits": 5, "barriers": 8, "scalar": 17, "vector": 7},
+    ("gfx942", "bf16"): {"mfma": 128, "ds": 64, "loads": 8, "waits": 11, "barriers": 8, "scalar": 21, "vector": 0},
+}
+
+
+@lru_cache
+def program(target, dtype, block, transposed=(False, True), narrow=False):
+    """The product with 256 x 256 tiles, for operands of a dtype."""
+    kind = DTYPES[dtype]
+    a, b = (np.zeros((512, 512), kind) for _ in range(2))
+    built = gemm.compile(
+        a,
+        b,
+        np.zeros((512, 512), np.float32),
+        transpose_a=transposed[0],
+        transpose_b=transposed[1],
+        BM=256,
+        BN=256,
+        BK=block,
+        target="reference",
+    )
+    return BACKEND.compile(built.ir, f"amd:{target}", {"schedule": "ping-pong"})
+
+
+def launch(built, dtype, shape, transposed=(False, True), pitch=0, **how):
+    """Run on small integers, whose sums are exact; the report."""
+    m, n, k = shape
+    rng = np.random.default_rng(m + n + k)
+
+    def array(rows, cols):
+        wide = rng.integers(-3, 4, (rows, cols + (-cols % pitch if pitch else 0))).astype(DTYPES[dtype])
+        return wide[:, :cols]
+
+    a = array(k, m) if transposed[0] else array(m, k)
+    b = array(n, k) if transposed[1] else array(k, n)
+    c = np.zeros((m, n), np.float32)
+    report = built.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)}, **how)
+    left, right = (x.astype(np.float32) for x in (a.T if transposed[0] else a, b.T if transposed[1] else b))
+    np.testing.assert_array_equal(c, left @ right)
+    return report
+
+
+@lru_cache
+def reports(target, dtype):
+    """Of a shorter and a longer loop, eight and twelve times the unit that baselines are counted per."""
+    block, unit = CASES[target, dtype]
+    built = program(target, dtype, block)
+    return tuple(launch(built, dtype, (256, 256, length * unit)) for length in (8, 12))
+
+
+def step(target, dtype):
+    """Executed instructions of one wave per unit of depth."""
+    short, long = reports(target, dtype)
+    counts = Counter(long.by_mnemonic())
+    counts.subtract(short.by_mnemonic())
+    return {name: n / (4 * WAVES) for name, n in counts.items() if n}
+
+
+def classes(counts):
+    """Totals by class of instruction."""
+    found = Counter()
+    for name, n in counts.items():
+        kind = "vector" if name.startswith("v_") else "scalar" if name.startswith("s_") else "loads"
+        kind = "ds" if name.startswith("ds_") else kind
+        kind = {"s_waitcnt": "waits", "s_barrier": "barriers", "s_nop": "nops"}.get(name, kind)
+        found["mfma" if "mfma" in name else kind] += n
+    return found
+
+
+@pytest.mark.parametrize(("target", "dtype"), CASES)
+def test_no_more_instructions_of_any_class_than_hipkittens(target, dtype):
+    found = classes(step(target, dtype))
+    found.pop("nops", None)
+    best = BEST[target, dtype]
+    assert {kind: n for kind, n in found.items() if n > best[kind]} == {}
+    assert found["waits"] == (4 if target == "gfx942" else 2)
+    assert found["barriers"] == 4
+
+
+@pytest.mark.parametrize(("target", "dtype"), CASES)
+def test_full_rate_products_and_16_byte_accesses(target, dtype):
+    counts = step(target, dtype)
+    fast = {"gfx942": "v_mfma_f32_16x16x16_bf16", "bf16": "v_mfma_f32_16x16x32_bf16"}
+    assert [name for name in counts if "mfma" in name] == [
+        fast.get(target) or fast.get(dtype, "v_mfma_f32_16x16x128_f8f6f4")
+    ]
+    memory = {name for name in counts if name.startswith(("ds_", "buffer_", "global_", "scratch_"))}
+    assert memory == {"ds_read_b128", "buffer_load_dwordx4"} | ({"ds_write_b128"} if target == "gfx942" else set())
+
+
+@pytest.mark.parametrize(("target", "dtype"), CASES)
+def test_registers_and_conflicts(target, dtype):
+    built = program(target, dtype, CASES[target, dtype][0])
+    assert built.resources["spills"] == built.resources["scratch_bytes"] == built.resources["agprs"] == 0
+    assert "v_accvgpr" not in built.asm
+    assert all(report.bank_conflicts == 0 for report in reports(target, dtype))
+
+
+@pytest.mark.parametrize(("target", "dtype"), [case for case in CASES if case[0] == "gfx950"])
+def test_no_wait_drains_the_loads_in_flight(target, dtype):
+    def drains(report):
+        waits = (line for line in report.listing_lines if line.text.startswith("s_waitcnt"))
+        return sum(line.executed for line in waits if "vmcnt(0)" in line.text)
+
+    short, long = reports(target, dtype)
+    assert drains(long) == drains(short)
+
+
+@pytest.mark.parametrize(("target", "dtype"), [*CASES, ("gfx942", "fp8e4m3fnuz")])
+def test_any_interleaving_and_any_depth(target, dtype):
+    """Depths around whole steps and rounds, rows that end inside a tile, several blocks."""
+    block = CASES.get((target, dtype), (64, 64))[0]
+    built = program(target, dtype, block)
+    for seed, depth in enumerate((block // 2, block, block + 16, 3 * block, 5 * block - 32, 9 * block)):
+        launch(built, dtype, (256, 256, depth), pitch=16, seed=seed)
+    launch(built, dtype, (300, 270, 4 * block + 16), pitch=16, seed=1)
+
+
+def test_rows_that_cannot_be_moved_16_bytes_at_a_time_go_by_the_default_schedule():
+    for target in ("gfx942", "gfx950"):
+        launch(program(target, "bf16", CASES[target, "bf16"][0]), "bf16", (256, 256, 257), seed=3)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("transposed", [(True, False), (False, False)])
+def test_operands_whose_depth_runs_across_rows(target, transposed):
+    built = program(target, "bf16", CASES[target, "bf16"][0], transposed)
+    for seed, depth in enumerate((32, 160, 288)):
+        launch(built, "bf16", (256, 256, depth), transposed, seed=seed)
+
+
+def test_the_reasons_say_what_was_generated():
+    text = program("gfx950", "fp8e4m3", 128).explain()
+    assert "ping-pong of two groups of 4 waves, 2 bursts a step, operands in 2 x 1 parts, 8 + 16 reads" in text
+
+
+# -- where it does not apply ----------------------------------------------------------------------------
+
+
+def compiled(kernel, *arrays, **options):
+    built = kernel.compile(*arrays, target="reference")
+    return BACKEND.compile(built.ir, "amd:gfx950", {"schedule": "ping-pong", **options})
+
+
+@ww.kernel
+def rows_times(x: gl, w: gl, y: gl):
+    """A product whose second operand is made in the loop."""
+    i = ww.grid(ww.cdiv(x.rows, 128))
+    acc = ww.zeros(rt[f32, 128, 128])
+    for k in ww.pipeline(ww.cdiv(x.cols, 32)):
+        a = ww.load(x, (i, k), st[bf16, 128, 32])
+        b = ww.load(w, (0, k), rt[bf16, 128, 32])
+        acc = ww.mma_ABt(acc, a, b * 2.0)
+    ww.store(y, (i, 0), acc)
+
+
+@ww.kernel
+def normalised(x: gl, w: gl, y: gl):
+    """Rows are summed over waves between two products."""
+    i = ww.grid(ww.cdiv(x.rows, 128))
+    acc = ww.zeros(rt[f32, 128, 128])
+    for k in ww.pipeline(ww.cdiv(x.cols, 32)):
+        a = ww.load(x, (i, k), st[bf16, 128, 32])
+        b = ww.load(w, (0, k), st[bf16, 128, 32])
+        acc = ww.mma_ABt(acc, a, b)
+        acc = acc - ww.sum(acc, axis=0)[None, :]
+    ww.store(y, (i, 0), acc)
+
+
+def arrays():
+    return [np.zeros((128, 128), ml_dtypes.bfloat16)] * 2 + [np.zeros((128, 128), np.float32)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "message"),
+    [
+        (rows_times, {}, "`load` is neither a product nor work on registers"),
+        (normalised, {}, "its body exchanges data between waves"),
+        (gemm, {"waves": 4}, "it needs 8 waves, there are 4"),
+        (gemm, {"stages": 1}, "only one step's tiles fit the LDS"),
+    ],
+)
+def test_a_loop_that_it_does_not_fit_is_named_with_the_reason(kernel, options, message):
+    with pytest.raises(UnsupportedError, match=r"schedule='ping-pong' does not apply to this loop") as caught:
+        compiled(kernel, *arrays(), **options)
+    assert message in str(caught.value)
+    assert caught.value.loc is not None
+
+
+def test_unknown_schedules_are_refused_with_those_there_are():
+    with pytest.raises(UnsupportedError, match=r"unknown schedule 'pingpong'") as caught:
+        compiled(gemm, *arrays(), schedule="pingpong")
+    assert "ping-pong" in str(caught.value)
