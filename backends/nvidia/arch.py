@@ -91,6 +91,11 @@ class Target:
         """Whether newer devices' drivers assemble its PTX: not that with features of one architecture (sm_90a)."""
         return self.arch[-1].isdigit()
 
+    def registers_of_a_thread(self, threads: int) -> int:
+        """Registers that each thread has if a block of so many has the multiprocessor for itself."""
+        share = self.registers_per_sm // threads // self.register_granule * self.register_granule
+        return min(share, self.max_registers)
+
     def blocks_per_sm(self, registers: int, threads: int, shared: int) -> int:
         """Blocks that are resident on one multiprocessor at a time; 0 if not even one fits."""
         if threads > self.max_threads or registers > self.max_registers or shared > self.shared_per_block:

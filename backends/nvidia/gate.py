@@ -27,16 +27,10 @@ def refusal(
     what = f"{used['spills']} registers spill to {used['scratch_bytes']} bytes of local memory a thread"
     return ResourceError(
         f"kernel {kernel.name} does not fit the registers of {target.full_name}: {what}; {threads} threads have "
-        f"{registers_of_a_thread(target, threads)} each\n{_tiles(kernel, target, options)}",
+        f"{target.registers_of_a_thread(threads)} each\n{_tiles(kernel, target, options)}",
         loc=kernel.loc,
         hint=HINT,
     )
-
-
-def registers_of_a_thread(target: Target, threads: int) -> int:
-    """Registers that each thread has if a block has the multiprocessor for itself."""
-    share = target.registers_per_sm // threads // target.register_granule * target.register_granule
-    return min(share, target.max_registers)
 
 
 def _tiles(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> str:

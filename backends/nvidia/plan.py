@@ -48,6 +48,7 @@ class Plan:
     `persistent`: as many blocks as fit at once, each of which computes several of the kernel's.
     `cluster`: blocks that share what they load.
     `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
+    `by_residues`: tiles come through maps of every eighth row, for tensors whose rows are not aligned.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
 
@@ -60,6 +61,7 @@ class Plan:
     overlap: bool = True
     cluster: int = 1
     persistent: bool = False
+    by_residues: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
@@ -67,6 +69,11 @@ class Plan:
     def uses_wgmma(self) -> bool:
         """Whether products read shared memory asynchronously."""
         return any(product.engine == "wgmma" for product in self.products.values())
+
+    @property
+    def producers(self) -> int:
+        """Warps that move tiles: many small copies take more than one thread."""
+        return 4 if self.by_residues else 1
 
     @property
     def threads(self) -> int:

@@ -99,6 +99,29 @@ def strides() -> str:
     return ""
 
 
+def odd_rows() -> str:
+    """Rows that are not 16-byte aligned, at odd addresses, and what lies around the result."""
+    torch = _torch()
+    for m, n, k in ((1000, 999, 1001), (8, 9, 7), (65, 130, 129), (300, 71, 64)):
+        for start in (0, 1, 6):
+            a, b = (_inside(torch, rows, k, start + 3)[1].normal_() for rows in (m, n))
+            around, c = _inside(torch, m, n, start)
+            gemm(a, b, c, transpose_b=True)
+            exact = a.double() @ b.double().T
+            bound = 2.0**-8 * exact.abs() + 2.0**-23 * k * (a.double().abs() @ b.double().abs().T)
+            wrong = int((~((c.double() - exact).abs() <= bound)).sum())
+            kept = int(torch.isnan(around).sum()) == around.numel() - m * n
+            assert not wrong, f"{m} x {n} x {k} at {start}: {wrong} elements differ"
+            assert kept, f"{m} x {n} x {k} at {start}: written outside"
+    return ""
+
+
+def _inside(torch: Any, rows: int, cols: int, start: int) -> tuple[Any, Any]:
+    """Memory full of NaN, and a matrix inside it."""
+    around = torch.full((rows * cols + 256,), float("nan"), device="cuda", dtype=torch.bfloat16)
+    return around, around[start : start + rows * cols].view(rows, cols)
+
+
 def host_arrays() -> str:
     """NumPy arrays are copied to the device and back."""
     import numpy as np
@@ -155,4 +178,4 @@ def _microseconds(torch: Any, launch: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
-CHECKS: tuple[Callable[[], str], ...] = (graph, side_stream, threads, strides, host_arrays, launch_overhead)
+CHECKS: tuple[Callable[[], str], ...] = (graph, side_stream, threads, strides, odd_rows, host_arrays, launch_overhead)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from warpwave.backends.nvidia.arch import Target
+from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.assign import assign_layouts
 from warpwave.backends.nvidia.lower import text
 from warpwave.backends.nvidia.lower.clusters import PAIR, can_pair
@@ -22,6 +22,7 @@ from warpwave.backends.nvidia.lower.outbox import (
     stores_come_last,
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
+from warpwave.backends.nvidia.lower.residues import can_load_by_residues
 from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
@@ -36,6 +37,7 @@ from warpwave.tiles.simt.writer import Writer
 
 PRODUCER_REGISTERS = 24  # what one thread that issues copies needs; the computing warps get the rest
 
+BY_RESIDUES = "copies of 8 rows, each eighth of the tensor's, by four producer warps"
 ENGINES = {"wgmma": lower_wgmma, "mma": lower_mma, "fma": lower_fma}
 
 
@@ -105,8 +107,8 @@ def lower_op(lw: NvidiaLowering, op: Op) -> None:
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
     """The whole kernel as CUDA C++ for one target.
 
-    Where a producer warp can feed the pipelines there are two texts, one with it and one for tensors that the bulk
-    copy engine does not take; the runtime says which by the masks.
+    Where a producer warp can feed the pipelines there are more texts: one with it, one for tensors that the bulk copy
+    engine does not take, and maybe one for those that it takes by residues. The runtime says which by the masks.
     """
     plain = _lowering(kernel, target, make_plan(kernel, target, options))
     schedule = options.get("schedule", "auto")
@@ -119,14 +121,19 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         )
     if not bulk:
         _fit(plain, _emit)
-        return _lowered(plain, None)
+        return _lowered([plain])
     special = _lowering(kernel, target, replace(plain.plan, producer=True))
     plain.plan.idle = True
     if options.get("cluster", 1) == PAIR and can_pair(special):
         special.plan.cluster = plain.plan.cluster = PAIR
     _fit(plain, _emit)
     _fit(special, _emit_specialised)
-    return _lowered(plain, special)
+    reasons = [*special.plan.reasons, BY_RESIDUES]
+    odd = _lowering(kernel, target, replace(special.plan, by_residues=True, reasons=reasons))
+    if special.plan.cluster > 1 or not can_load_by_residues(odd):
+        return _lowered([special, plain])
+    _fit(odd, _emit_specialised)
+    return _lowered([special, odd, plain])
 
 
 def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> NvidiaLowering:
@@ -191,14 +198,16 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     for op in before:
         lw.lower_op(op)
     keep = lw.prologue
+    few = PRODUCER_REGISTERS * (2 if lw.plan.by_residues else 1)
     with lw.body.block(f"if (warp_id >= {lw.waves})"):
-        lw.body.line(f"ptx::fewer_registers<{PRODUCER_REGISTERS}>();" if lw.waves >= 8 else "")
-        with lw.body.block(f"if (warp_id == {lw.waves} && lane == 0)"):
+        lw.body.line(f"ptx::fewer_registers<{few}>();" if lw.waves >= 8 else "")
+        alone = f"warp_id == {lw.waves} && " if lw.plan.producers == 1 else ""
+        with lw.body.block(f"if ({alone}lane == 0)"):
             declare_places(lw)
             with _blocks(lw):
                 produce(lw, Block([], rest))
     with lw.body.block("else"):
-        registers = min(240, (lw.target.registers_per_sm // 32 - PRODUCER_REGISTERS * 4) // lw.waves // 8 * 8)
+        registers = _computing_registers(lw, few)
         lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
         place = len(lw.body.lines)
         lw.prologue = Writer(lw.body.depth)
@@ -242,8 +251,18 @@ def _blocks(lw: NvidiaLowering) -> Iterator[None]:
             lw.barrier()
 
 
-def _lowered(plain: NvidiaLowering, special: NvidiaLowering | None) -> Lowered:
-    lowerings = [plain] if special is None else [special, plain]
+def _computing_registers(lw: NvidiaLowering, producer: int) -> int:
+    """Registers of a computing thread: all that the block was launched with, but for the producer's warpgroup.
+
+    What the multiprocessor has beyond that the block never gets: `setmaxnreg` would wait for ever.
+    """
+    threads, granule = lw.plan.threads, lw.target.register_granule
+    launched = lw.target.registers_of_a_thread(threads) * threads
+    computing = lw.waves * WARP
+    return min(240, (launched - producer * (threads - computing)) // computing // granule * granule)
+
+
+def _lowered(lowerings: Sequence[NvidiaLowering]) -> Lowered:
     first = lowerings[0]
     source, located = (text.kernel_text(lowerings, located=located) for located in (False, True))
     return Lowered(
@@ -254,22 +273,23 @@ def _lowered(plain: NvidiaLowering, special: NvidiaLowering | None) -> Lowered:
         max(lw.peak_shared_bytes + lw.scratch_bytes for lw in lowerings),
         first.plan.cluster,
         first.plan.persistent,
-        tuple(first.maps),
-        _reasons(first, None if special is None else plain),
+        tuple(m for lw in lowerings for m in lw.maps),
+        _reasons(*lowerings),
         tuple(first.checks),
         tuple(first.prints),
     )
 
 
-def _reasons(first: NvidiaLowering, other: NvidiaLowering | None) -> tuple[str, ...]:
+def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
     reasons = list(first.plan.reasons)
     if first.plan.persistent:
         reasons.append("persistent: all blocks have equally long loops, so one that is done takes the next")
     if first.posted:
         reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
-    if other is not None:
+    for other in others:
         extra = [r for r in other.plan.reasons if r not in reasons]
-        reasons += [f"for tensors that the engine does not take: {r}" for r in extra]
+        case = "whose rows are not 16-byte aligned" if other.plan.by_residues else "that the engine does not take"
+        reasons += [f"for tensors {case}: {r}" for r in extra]
     return tuple(reasons)
 
 

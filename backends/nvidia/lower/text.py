@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lowered import TensorMap
+from warpwave.backends.nvidia.lower.residues import group_name
+from warpwave.backends.nvidia.lowered import RESIDUES, TensorMap
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
 
 
 def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
-    """The whole source: one text, or one with a producer and one without; `located` with line directives."""
+    """The whole source: one text, or one for each kind of tensors; `located` with line directives."""
     lines = [
         '#include "warpwave.cuh"',
         "",
@@ -22,14 +23,21 @@ def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
         *_variant(lowerings[0].kernel),
         "struct grid_sizes { int sizes[4]; };",
     ]
-    special = lowerings[0] if len(lowerings) > 1 else None
-    if special:
-        lines += ["", f"#if (TMA & {_bulk_mask(special):#x}) == {_bulk_mask(special):#x}"]
-    for lw in lowerings:
-        if special and lw is not special:
-            lines += ["", "#else  // some tensor is not for the bulk copy engine: all warps copy"]
-        lines += _function(lw, lowerings[0].maps, located=located)
-    return "\n".join([*lines, *["#endif"] * (special is not None), ""])
+    maps = [m for lw in lowerings for m in lw.maps]
+    for number, lw in enumerate(lowerings):
+        if len(lowerings) > 1:
+            lines += ["", _condition(lw, first=number == 0)]
+        lines += _function(lw, maps, located=located)
+    return "\n".join([*lines, *["#endif"] * (len(lowerings) > 1), ""])
+
+
+def _condition(lw: NvidiaLowering, *, first: bool) -> str:
+    """When this text is the one that is compiled."""
+    if first:
+        return f"#if !defined BY_RESIDUES && (TMA & {_bulk_mask(lw):#x}) == {_bulk_mask(lw):#x}"
+    if lw.plan.by_residues:
+        return "#elif defined BY_RESIDUES  // rows are not 16-byte aligned: every eighth row has maps of its own"
+    return "#else  // some tensor is not for the bulk copy engine: all warps copy"
 
 
 def _tensors(kernel: Kernel) -> list[str]:
@@ -49,7 +57,7 @@ def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -
         lw.tables.text(),
         "",
         f"KERNEL({lw.plan.threads}, 1)",
-        f"void {lw.kernel.name}({', '.join(_parameters(lw.kernel, len(maps)))}) {{",
+        f"void {lw.kernel.name}({', '.join(_parameters(lw, maps))}) {{",
         "  extern __shared__ __align__(1024) u8 smem[];",
         "  const u32 smem_at = ptx::shared_address(smem);",
         f"  u8 *const scratch = smem + {lw.peak_shared_bytes};",
@@ -71,17 +79,20 @@ def _variant(kernel: Kernel) -> list[str]:
     return lines
 
 
-def _parameters(kernel: Kernel, maps: int) -> list[str]:
+def _parameters(lw: NvidiaLowering, maps: Sequence[TensorMap]) -> list[str]:
     """C parameters, in the order that `lowered` states."""
-    parameters = []
+    kernel, parameters = lw.kernel, []
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
         if isinstance(value.type, TensorType):
             kind = f"tensor<{ctype(value.type.dtype)}, {max(value.type.rank, 1)}>"
             parameters.append(f"const __grid_constant__ {kind} {name}_")
         else:
             parameters.append(f"const {ctype(value.type.dtype)} {name}_")
-    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(maps)]
+    direct = [m for m in maps if m.residue is None]
+    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(len(direct))]
     parameters += ["const __grid_constant__ grid_sizes grid", "int *status"]
     if any(op.name == "print" for op in walk(kernel.body)):
         parameters.append("u64 *prints")
+    groups = range(0, len(lw.maps), RESIDUES) if lw.plan.by_residues else ()
+    parameters += [f"const __grid_constant__ residue_maps {group_name(i)}" for i in groups]
     return parameters

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warpwave.backends.nvidia.build import BY_RESIDUES
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import masks
 from warpwave.backends.nvidia.runtime.devices import Device
 from warpwave.backends.nvidia.runtime.functions import Function, Functions
-from warpwave.backends.nvidia.runtime.masks import View
+from warpwave.backends.nvidia.runtime.masks import UNIT, View
 from warpwave.backends.nvidia.runtime.packing import Argument, Layout, template
 from warpwave.backends.nvidia.runtime.tensor_maps import MapParameters, encode, map_parameters
 from warpwave.tiles.errors import UnsupportedError
@@ -30,6 +31,7 @@ class MapSlot:
     offset: int
     tensor: int  # its place among the tensor arguments
     parameters: MapParameters
+    skipped: int = 0  # bytes from the tensor's address to where the map begins, which is rounded down
     _encoded: dict[int, bytes] = field(default_factory=dict)
 
     def encoded(self, address: int) -> bytes:
@@ -38,7 +40,7 @@ class MapSlot:
         if found is None:
             if len(self._encoded) >= REMEMBERED:
                 self._encoded.clear()
-            found = self._encoded[address] = encode(self.parameters, address)
+            found = self._encoded[address] = encode(self.parameters, (address + self.skipped) // UNIT * UNIT)
         return found
 
 
@@ -84,11 +86,14 @@ class Planner:
 
     def _maps(self, arrays: Sequence[Array], names: Sequence[str], tma: int) -> tuple[MapSlot, ...]:
         slots = []
-        for spec, offset in zip(self.lowered.maps, self.layout.maps, strict=True):
+        offsets = (*self.layout.maps, *self.layout.maps_by_residues)
+        for spec, offset in zip(self.lowered.maps, offsets, strict=True):
             place = names.index(spec.param)
-            if tma >> place & 1:
+            if tma >> place & 1 and (spec.residue is not None) == bool(tma & BY_RESIDUES):
                 array = arrays[place]
-                slots.append(MapSlot(offset, place, map_parameters(spec, array.dtype, array.shape, array.strides)))
+                skipped = (spec.residue or 0) * array.strides[spec.axes[0]] * array.dtype.nbytes
+                described = array.dtype, array.shape, array.strides, array.address % UNIT
+                slots.append(MapSlot(offset, place, map_parameters(spec, *described), skipped))
         return tuple(slots)
 
 
@@ -99,8 +104,13 @@ def view_of(array: Array) -> View:
 
 def variant(lowered: Lowered, tensors: Mapping[str, View]) -> tuple[int, int]:
     """The masks WIDE and TMA for these tensors, in parameter order."""
-    views = list(tensors.values())
-    return masks.wide_mask(views), masks.map_mask(views, _mapped(lowered, tensors))
+    views, names = list(tensors.values()), list(tensors)
+    wide, tma = masks.wide_mask(views), masks.map_mask(views, _mapped(lowered, names))
+    rows = {m.param: m.axes[0] for m in lowered.maps if m.residue is not None}
+    bits = sum(1 << names.index(name) for name in rows)
+    if bits & ~tma and all(masks.fits_maps_by_residues(tensors[name], axis) for name, axis in rows.items()):
+        return wide, bits | BY_RESIDUES
+    return wide, tma
 
 
 def best_variant(kernel: Kernel, lowered: Lowered) -> tuple[int, int]:

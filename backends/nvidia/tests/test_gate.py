@@ -11,7 +11,7 @@ from warpwave import bf16, f32, gl, rt, st
 from warpwave.backends.nvidia.arch import SM80, SM89, SM90A
 from warpwave.backends.nvidia.backend import BACKEND
 from warpwave.backends.nvidia.compilation import compiled
-from warpwave.backends.nvidia.gate import refusal, registers_of_a_thread
+from warpwave.backends.nvidia.gate import refusal
 from warpwave.backends.nvidia.tests.harness import ir_of, scale
 from warpwave.tiles.errors import ResourceError
 
@@ -76,7 +76,7 @@ def test_the_error_names_a_configuration_that_was_built(monkeypatch):
 
 @pytest.mark.parametrize(("target", "threads", "registers"), [(SM90A, 384, 168), (SM90A, 128, 255), (SM89, 1024, 64)])
 def test_registers_of_a_thread(target, threads, registers):
-    assert registers_of_a_thread(target, threads) == registers
+    assert target.registers_of_a_thread(threads) == registers
 
 
 @ww.kernel
