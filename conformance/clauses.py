@@ -71,7 +71,8 @@ CLAUSES = (
     Clause("load store shared_read shared_write shared_alloc dim", EVERY, True, "elements keep their bits",
            "outside a tensor `fill` is read and nothing is written"),
     Clause("atomic_add", "float", False, "gamma(n, u) * (|x| + sum|added|), u the roundoff of the tensor's dtype",
-           "n additions in any order, each rounded to the tensor's dtype"),
+           "n additions in any order, each rounded to the tensor's dtype; f32 operands and sums below 2^-126 may count "
+           "as 0, each of 2n + 1 losing less than 2^-126"),
     Clause("atomic_add", "int", True, "two's complement, wraps", "addition modulo 2^32 commutes"),
     Clause("grid barrier print check for if while yield condition", EVERY, True, "no arithmetic", "control"),
 )  # fmt: skip

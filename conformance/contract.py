@@ -38,9 +38,10 @@ def _allowances(**ulps: float) -> dict[str, Allowance]:
 
 # In float64 with one rounding at the end: half a ulp, and what NumPy's own functions lose.
 _ROUNDED_ONCE = {name: replace(a, ulps=0.5 + 2.0**-20, argument_ulps=0.0) for name, a in ACCURACY.items()}
-_REFERENCE = Numerics(functions=_ROUNDED_ONCE, addition_roundoffs=2.0**-26)
-_AMD = Numerics(functions=_allowances(exp2=1), unnormalised=FLOATS)
-_NVIDIA = Numerics(unnormalised=FLOATS)
+_REFERENCE = Numerics(functions=_ROUNDED_ONCE, addition_roundoffs=2.0**-26, atomics_flush=False)
+# LLVM's FeatureMemoryAtomicFAddF32DenormalSupport, which gfx940 and later have: atomic additions keep subnormals.
+_AMD = Numerics(functions=_allowances(exp2=1), unnormalised=FLOATS, atomics_flush=False)
+_NVIDIA = Numerics(unnormalised=FLOATS)  # red.global.add.f32 flushes subnormals: PTX ISA; so does an H200
 _NVIDIA_FP8 = replace(_NVIDIA, product_losses={"fp8e4m3": FP8_LOSS, "fp8e5m2": FP8_LOSS})
 
 

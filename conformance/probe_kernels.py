@@ -39,6 +39,14 @@ def binary(x: ww.gl, y: ww.gl, out: ww.gl, *, op, N=64):
     ww.store(out, (0,), op(ww.load(x, (0,), ww.rv[x.dtype, N]), ww.load(y, (0,), ww.rv[y.dtype, N])))
 
 
+@ww.kernel
+def atomic_add(x: ww.gl, out: ww.gl, *, N=64):
+    """out += x, twice."""
+    values = ww.load(x, (0,), ww.rv[x.dtype, N])
+    ww.atomic_add(out, (0,), values)
+    ww.atomic_add(out, (0,), values)
+
+
 def div(x: Any, y: Any) -> Any:
     """The quotient."""
     return x / y

@@ -135,6 +135,15 @@ def _elementwise(
     return KernelProbe(name, op, dtype, kernel, arguments, {"op": constants.pop("function"), **constants}, modelled)
 
 
+def _atomic_sums(name: str, dtype: DType, added: list[float], start: list[float], *, modelled: bool) -> Probe:
+    """out = start + added + added by atomic additions."""
+
+    def arguments() -> dict[str, Any]:
+        return {"x": np.array(added).astype(dtype.numpy), "out": np.array(start).astype(dtype.numpy)}
+
+    return KernelProbe(name, "atomic_add", dtype, probe_kernels.atomic_add, arguments, modelled=modelled)
+
+
 INF, NAN, U = np.inf, np.nan, 2.0**-24
 ROUNDINGS = [1.01953125, 1.00390625, 1.01171875, 3.4e38, 1e-40, -0.0, INF, NAN]
 SPECIALS = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 2.0**-149]
@@ -171,6 +180,8 @@ KERNELS: tuple[Probe, ...] = (
                    function=probe_kernels.cast_to(t)) for t in (ww.fp8e4m3, ww.fp8e5m2, *FNUZ)),
     *(_elementwise(f"cast-{t.name}-overflowing", "cast", ww.f32, FP8_OVERFLOW, result=t,
                    function=probe_kernels.cast_to(t, saturate=False)) for t in (ww.fp8e4m3, ww.fp8e5m2)),
+    _atomic_sums("atomic-add-subnormal", ww.f32, [2.0**-127, -(2.0**-140), 2.0**-127, 1.5 * 2.0**-126],
+                 [0.0, 0.0, 2.0**-120, -(2.0**-125)], modelled=False),
     _elementwise("no-hidden-fma", "mul", ww.f32, [-0.25], [0.75], function=probe_kernels.scale_and_shift),
 )  # fmt: skip
 

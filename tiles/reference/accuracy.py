@@ -51,7 +51,8 @@ class Numerics:
     that accumulates products of a format in fewer bits says what an addition loses, relative to the largest
     term, in `product_losses` by dtype name. If it aligns subnormal operands of a format as if they had the
     smallest normal's exponent, `unnormalised` names the format. `tf32_error` is the relative error of an operand
-    with precision="tf32": 10 fraction bits, truncated or rounded.
+    with precision="tf32": 10 fraction bits, truncated or rounded. `atomics_flush`: atomic additions in f32 take
+    subnormal operands, and give subnormal results, as 0.
     """
 
     functions: Mapping[str, Allowance] = field(default_factory=lambda: ACCURACY)
@@ -59,6 +60,7 @@ class Numerics:
     product_losses: Mapping[str, float] = field(default_factory=dict)
     unnormalised: frozenset[str] = frozenset()
     tf32_error: float = 2.0**-10
+    atomics_flush: bool = True
 
 
 CONTRACT = Numerics()

@@ -99,7 +99,8 @@ class Oracle:
         for other in self.tensors:
             if other.is_view_of(array):
                 return other
-        storage = OracleStorage(array, dtype, self.tensors)
+        flushes = self.numerics.atomics_flush and dtype.name == "f32"
+        storage = OracleStorage(array, dtype, self.tensors, atomics_flush=flushes)
         self.tensors.append(storage)
         return storage
 

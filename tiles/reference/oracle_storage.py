@@ -31,10 +31,11 @@ class Pending:
 class OracleStorage:
     """A tensor argument or a shared buffer."""
 
-    def __init__(self, array: Array, dtype: DType, others: list[OracleStorage]) -> None:
+    def __init__(self, array: Array, dtype: DType, others: list[OracleStorage], *, atomics_flush: bool = False) -> None:
         self.array = array
         self.dtype = dtype
         self.others = others
+        self.atomics_flush = atomics_flush
         self.parts: Bounded | None = None
         self.pending: Pending | None = None
 
@@ -116,11 +117,20 @@ class OracleStorage:
         terms = Terms(self.parts, pending.magnitude, pending.unit, pending.count)
         special = ~np.isfinite(pending.magnitude)
         sums = accumulated(terms, self.dtype, addition_loss(self.dtype))
+        if self.atomics_flush:
+            sums = _flushed(sums, pending)
         nan = np.isnan(self.parts.value) & np.isnan(self.parts.low) & np.isnan(self.parts.high)
         lost = special & (pending.count > 1) & ~nan  # a NaN among them alone: infinities, one of which is not certain
         unknown = settle(*_components(self.parts), lost)
         for part, plain, other in zip(*map(_components, (self.parts, sums, unknown)), strict=True):
             part[...] = np.where(pending.count == 0, part, np.where(special, other, plain))
+
+
+def _flushed(sums: Bounded, pending: Pending) -> Bounded:
+    """Sums whose n + 1 operands and n results may each be taken as 0 where they are subnormal f32."""
+    normal = float(np.finfo(np.float32).tiny)
+    lost = np.where(pending.unit < normal, (2 * pending.count + 1) * normal, 0.0)
+    return Bounded(sums.value, sums.low - lost, sums.high + lost)
 
 
 def _components(x: Bounded) -> tuple[Array, Array, Array]:

@@ -1,0 +1,84 @@
+"""What generated programs found in soaks, each as the shortest kernel that showed it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpwave as ww
+from warpwave.conformance.contract import TARGETS, allowed
+from warpwave.conformance.tests.test_cases import GFX942, GFX950, assert_within
+from warpwave.tiles.reference import CONTRACT
+
+SIMULATED = pytest.mark.parametrize("target", [GFX942, GFX950])
+
+
+@ww.kernel
+def sums(x: ww.gl, total: ww.gl, running: ww.gl, backwards: ww.gl, before: ww.gl):
+    tile = ww.load(x, (0, 0), ww.rt[ww.f32, 3, 5])
+    ww.store(total, (0,), ww.sum(tile, axis=1))
+    ww.store(running, (0, 0), ww.cumsum(tile, axis=1))
+    ww.store(backwards, (0, 0), ww.cumsum(tile, axis=1, reverse=True))
+    ww.store(before, (0, 0), ww.cumsum(tile, axis=1, exclusive=True))
+
+
+@SIMULATED
+@pytest.mark.parametrize("columns", [5, 4])
+def test_sums_of_negative_zeros_are_negative_zeros(target, columns):
+    x = np.full((3, columns), -0.0, np.float32)
+    outputs = {n: np.ones((3, columns), np.float32) for n in ("running", "backwards", "before")}
+    own = assert_within(sums, target, {"x": x, "total": np.ones(3, np.float32), **outputs})
+    for name in ("running", "backwards"):
+        assert np.signbit(own[name][:, 0]).all() == (name == "running" or columns == 5)
+    assert np.signbit(own["total"]).all() == (columns == 5)  # the fifth column is outside x, and reads as +0
+    assert not np.signbit(own["before"]).any()  # begins with +0
+
+
+@ww.kernel
+def narrow_chain(a: ww.gl, b: ww.gl, c: ww.gl, out: ww.gl, *, M, K, N, P):
+    first = ww.mma_AB(ww.zeros(ww.rt[ww.f32, M, N]), ww.load(a, (0, 0), ww.rt[ww.f32, M, K]),
+                      ww.load(b, (0, 0), ww.rt[ww.f32, K, N]))  # fmt: skip
+    second = ww.mma_AB(ww.zeros(ww.rt[ww.f32, M, P]), first, ww.load(c, (0, 0), ww.rt[ww.f32, N, P]))
+    ww.store(out, (0, 0), second)
+
+
+@SIMULATED
+@pytest.mark.parametrize("shape", [(2, 7, 24, 8), (16, 4, 20, 16), (5, 3, 40, 7)])
+def test_second_product_of_a_chain_reads_no_lds_beyond_its_operand(target, shape):
+    m, k, n, p = shape
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (n, p)))
+    assert_within(narrow_chain, target, {"a": a, "b": b, "c": c, "out": np.zeros((m, p), np.float32)},
+                  M=m, K=k, N=n, P=p)  # fmt: skip
+
+
+@ww.kernel
+def add_columns(x: ww.gl, out: ww.gl):
+    n = ww.grid(x.cols)
+    ww.atomic_add(out, (0,), ww.sum(ww.load(x, (0, n), ww.rt[ww.f32, 4, 1]), axis=0))
+
+
+def test_atomic_sum_of_infinities_of_which_one_is_not_certain():
+    # The second column's sum may overflow to -inf before its +inf is added: then NaN, otherwise inf.
+    low = float(np.finfo(np.float32).min)
+    x = np.array([[1.0, np.inf], [0.0, low], [0.0, low], [0.0, 0.0]], np.float32)
+    arguments = {"x": x, "out": np.zeros(1, np.float32)}
+    ir = add_columns.compile(**arguments, target="reference").ir
+    estimate = allowed(ir, arguments, "reference")["out"]
+    assert estimate.agrees(np.array([np.inf], np.float32)).all()
+    assert estimate.agrees(np.array([np.nan], np.float32)).all()
+
+
+@pytest.mark.parametrize("target", ["any", *TARGETS])
+def test_atomic_sums_of_subnormals(target):
+    numerics = TARGETS[target].numerics if target in TARGETS else CONTRACT
+    x = np.full((4, 2), 2.0**-129, np.float32)
+    arguments = {"x": x, "out": np.zeros(1, np.float32)}
+    ir = add_columns.compile(**arguments, target="reference").ir
+    estimate = allowed(ir, arguments, target)["out"]
+    assert numerics.atomics_flush == (target == "any" or target.startswith("nvidia"))
+    assert estimate.agrees(np.array([2.0**-126], np.float32)).all()
+    assert estimate.agrees(np.array([0.0], np.float32)).all() == numerics.atomics_flush
+    assert not estimate.agrees(np.array([2.0**-120], np.float32)).any()
+    ordinary = {"x": np.ones((4, 2), np.float32), "out": np.zeros(1, np.float32)}
+    assert allowed(ir, ordinary, target)["out"].bound == 0  # nothing is that small
