@@ -54,7 +54,7 @@ SPECIALS = """
 | max, min | NaN propagates, or is skipped with `nan="ignore"`; -0 is below +0 |
 | infinity | as IEEE 754; a sum of infinities of both signs is NaN; an infinite bound is reported as unknown |
 | signed zero | kept by every exact op; an exact zero must have the right sign, a zero within a bound may have either |
-| subnormals | kept in arithmetic, casts and memory; below 2^-126 `exp2` may give 0, and atomic f32 additions may take and give it |
+| subnormals | kept, but below 2^-126 `exp2` may give 0, and atomic f32 additions may take and give it |
 | casts to floats | rounded once in the named rounding; overflow to infinity, or to NaN where the format has none |
 | saturation | default of casts to fp8 and to integers: infinities become the largest value, NaN stays NaN, or 0 |
 | contraction | `a * b + c` is two roundings; `ww.fma` is one |
