@@ -170,6 +170,7 @@ def test_own_version_covers_what_a_lowering_imports():
 import sys
 import warpwave as ww
 from warpwave.backends.amd import artifacts
+from warpwave.kernels.attention import attention
 from warpwave.tiles import disk_cache
 with disk_cache.bypassed():
     attention.compile(*[ww.spec("bf16[1,1,64,64]")] * 4, target="amd:gfx950")
@@ -210,6 +211,7 @@ def test_attention_compiles_quickly(fresh):
     code = """
 import os
 import warpwave as ww
+from warpwave.kernels.attention import attention
 from warpwave.tiles.runtime import registry
 registry.resolve("amd:gfx950")
 before = os.times()
