@@ -106,25 +106,20 @@ class AmdProgram:
         self._raise_failed_check(status)
         return report
 
-    def time(
-        self, arguments: Mapping[str, Argument], *, groups: Sequence[int] | None = None, dtype: str = "", **how: Any
-    ) -> Timing:
+    def time(self, arguments: Mapping[str, Argument], *, groups: Sequence[int] | None = None, **how: Any) -> Timing:
         """Modelled time of the workgroups that share a compute unit (or of `groups`, by number); runs only these.
 
-        `how` may name a `chip`, a `clock` in GHz and a `memory`: see `model.timing.Recorded.timed`. With `dtype` and
-        no clock, the clock is the one that the chip keeps up under matrix instructions with such operands.
+        `how` may name a `chip`, a `clock` in GHz or a `dtype` whose matrix load sets it, and a `memory`: see
+        `model.timing.Recorded.timed`.
         """
-        from warpwave.backends.amd.model.timing import clock_for, record_with
+        from warpwave.backends.amd.model.timing import record_with
 
-        if dtype and "clock" not in how:
-            how["clock"] = clock_for(how.get("chip"), self.target.name, dtype)
         geometry = self.packer.geometry(arguments)
 
         def run(chosen: Sequence[int]) -> Report | None:
             return self.simulate(arguments, record=chosen)
 
-        recorded = record_with(run, self._simulation.program(geometry.wide), groups)
-        return recorded.timed(how.pop("chip", None), **how)
+        return record_with(run, self._simulation.program(geometry.wide), groups).timed(**how)
 
     @cached_property
     def packer(self) -> Packer:

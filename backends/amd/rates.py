@@ -3,11 +3,11 @@
 Sources, by tag:
 [I] AMD CDNA3 and CDNA4 ISA guides and white papers.
 [L] LLVM: SISchedule.td (latencies), pull request 233721 (what runs beside a matrix instruction, from thread traces).
-[P] ROCm Compute Profiler's documentation, "Local data share (LDS)" and "Vector L1 cache".
+[P] ROCm Compute Profiler's documentation, "Local data share (LDS)".
 [M] mt4g's pointer chases on an MI300X at 2.1 GHz.
 [H] HipKittens (arXiv 2511.08083), figures of MI355X.
-[G] AMD, "From Naive to Near-Peak: Building High-Performance GEMM Kernels with Gluon": TFLOPS with the share of time
-    that the matrix cores were busy, from which the clock under load follows.
+[G] AMD, gfx950-gluon-tutorials, from thread traces of an MI355X: docs/lds_throughput.md, docs/tcp_bound_tile_model.md,
+    kernels/gemm/intra_wave/a16w16 (v3 to v8), kernels/gemm/inter_wave (8 waves, 99.84 % of the time busy).
 [F] AMD, "Measuring Max-Achievable FLOPs", part 2: TFLOPS and clocks of an MI300X under load.
 [A] assumed: no published figure was found.
 """
@@ -24,22 +24,28 @@ class CuRates:
     """A compute unit: clocks, and bytes a clock."""
 
     transcendental: int  # clocks of v_exp and its like: quarter rate [I], doubled on CDNA4 [I]
-    lds_out: int  # from LDS to one of its two ports, each of which serves two SIMDs [P]; doubled on CDNA4 [I]
-    lds_in: int = 64  # address and data from a port to LDS [P]
+    lds_bus: int  # bytes a clock, each way, of one of the two ports to LDS, which serve two SIMDs each [P], [G]
+    lds_queue: int = 8  # LDS instructions of a port under way before issue is held up [G]
     lds_fill: int = 128  # direct loads into LDS: the width of a bank row for writes [I]
-    lds_latency: int = 48  # 52 for a dword [M], of which 4 are the address
+    lds_dword: int = 52  # clocks from a dword's read to its use [M]
     scalar_latency: int = 48  # [M]
+    l1_dword: int = 4  # clocks of the vector cache for a dword a lane, and for two or four [G]
+    l1_wider: int = 16
+    memory_queue: int = 12  # vector memory instructions that the cache has not begun, before issue is held up [G]
+    memory_flight: int = 32 << 10  # bytes of loads in flight: the size of the vector cache [G]
     l2_latency: int = 288  # [M]
-    l1_bytes: int = 128  # one line of the vector cache [I]
-    memory_queue: int = 8  # vector memory instructions that wait for the cache without holding up issue [A]
+    loaded_round_trip: int = 1000  # of a load in a product that keeps all compute units busy, mostly from L2 [G]
     l2_bytes_per_xcd: int = 2048  # 16 channels of 128 bytes [I]
     taken_branch: int = 32  # 8 slots [L]
-    barrier: int = 8  # two slots from the last arrival to the release [A]
+    barrier: int = 8  # from the last arrival to the release; longer than 12 would contradict [G]'s 99.84 %
 
 
 @dataclass(frozen=True)
 class ChipRates:
-    """A chip: nanoseconds beyond a compute unit, TB/s, and GHz under sustained matrix load by operand dtype."""
+    """A chip: nanoseconds and TB/s beyond L2, and how its clock holds up under matrix load, by operand dtype.
+
+    `sustained` is a factor on SUSTAINED, for operands of that dtype.
+    """
 
     infinity_cache_ns: float
     hbm_ns: float
@@ -49,19 +55,22 @@ class ChipRates:
 
 CU_RATES = MappingProxyType({"gfx942": CuRates(16, 64), "gfx950": CuRates(8, 128)})
 
-# The clock at which a chip can keep its matrix cores busy is set by power. MI355X: [G], f16 1489 TFLOPS with 98.75 %
-# busy, 8-bit 3257 with 99.72 %; bf16 from f16 by the ratio that [F] gives for MI300X, 708 to 654. MI300X: [F], 1115
-# to 1230 MHz for f16 to bf16. MI350X and MI325X: peak clock scaled as on the sister chip [A].
-_MI355X = {"f16": 1.438, "bf16": 1.557, "fp8": 1.557}
-_MI300X = {"f16": 1.115, "bf16": 1.230, "fp8": 1.115}
-_MI350X = {dtype: clock * 2.2 / 2.4 for dtype, clock in _MI355X.items()}
+# GHz that an MI355X keeps up with f16 operands, by the share of the time that its matrix cores work, both over whole
+# kernels. [G], 4096 x 4096 x 8192: 738, 964, 1034, 1221, 1419 and 1526 TFLOPS at 32.0, 51.9, 57.7, 68.6, 82.1 and
+# 95.5 % busy loops, of which a kernel is 95.5 %; all times 0.96, which is what the final kernel's published 1489
+# TFLOPS (98.75 %) are below this series. Power sets these clocks: machines differ by several percent.
+SUSTAINED = ((0.0, 2.4), (0.306, 2.21), (0.495, 1.78), (0.551, 1.72), (0.655, 1.71), (0.784, 1.66), (0.912, 1.53))
+# bf16 from f16 by the ratio that [F] gives for MI300X, 708 to 654 TFLOPS. 8 bits: [G], 3257 TFLOPS at 99.72 %.
+# MI300X: [F], 1115 MHz with f16 and 1230 with bf16. MI350X and MI325X as their sister chips [A].
+_MI355X = {"f16": 1.0, "bf16": 1.083, "fp8": 1.06}
+_MI300X = {"f16": 0.74, "bf16": 0.817, "fp8": 0.74}
 CHIP_RATES = MappingProxyType(
     {
         # 500 and 876 clocks of 2.1 GHz [M]; 17.2 TB/s [I]
         "MI300X": ChipRates(238.0, 417.0, 17.2, _MI300X),
         "MI325X": ChipRates(238.0, 417.0, 17.2, _MI300X),
         # L2 miss and Infinity Cache miss [H]; bandwidth as MI300X's [A]
-        "MI350X": ChipRates(300.0, 500.0, 17.2, _MI350X),
+        "MI350X": ChipRates(300.0, 500.0, 17.2, _MI355X),
         "MI355X": ChipRates(300.0, 500.0, 17.2, _MI355X),
     }
 )

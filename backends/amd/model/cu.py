@@ -1,12 +1,14 @@
-"""The rates of one compute unit of a chip at a clock, in the form that the replay takes."""
+"""The rates of one compute unit of a chip at a clock, in the form that the replay takes; the clock under load."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from warpwave.backends.amd.arch import TARGETS, Chip, Target
-from warpwave.backends.amd.rates import CHIP_RATES, CU_RATES
+import numpy as np
+
+from warpwave.backends.amd.arch import TARGETS, WAVE, Chip, Target
+from warpwave.backends.amd.rates import CHIP_RATES, CU_RATES, SUSTAINED
 from warpwave.tiles.errors import UnsupportedError
 
 SLOT = 4  # clocks from one issue of a wave to its next
@@ -14,10 +16,14 @@ SLOT = 4  # clocks from one issue of a wave to its next
 
 @dataclass(frozen=True)
 class Memory:
-    """Which fraction of the requests L2 serves, and which of those that it misses the Infinity Cache serves."""
+    """Which fraction of the requests L2 serves, and which of those that it misses the Infinity Cache serves.
+
+    `loaded`: all other compute units ask as well, so that a round trip is as long as traces of products show it.
+    """
 
     l2: float = 1.0
     infinity_cache: float = 1.0
+    loaded: bool = False
 
     def __post_init__(self) -> None:
         if not (0 <= self.l2 <= 1 and 0 <= self.infinity_cache <= 1):
@@ -40,34 +46,41 @@ def chip_of(target: str, name: str | None) -> Chip:
     return chips[name]
 
 
-def sustained_clock(chip: Chip, dtype: str) -> float:
-    """GHz that the chip keeps up under matrix instructions with operands of this dtype; the peak for others."""
-    clocks = CHIP_RATES[chip.name].sustained
-    return clocks.get("fp8" if dtype.startswith(("fp8", "bf8")) else dtype, chip.clock)
+def sustained_clock(chip: Chip, dtype: str, busy: float = 1.0) -> float:
+    """GHz that the chip keeps up when its matrix cores work `busy` of the time on operands of this dtype.
+
+    The peak for a dtype of which nothing is published.
+    """
+    factor = CHIP_RATES[chip.name].sustained.get("fp8" if dtype.startswith(("fp8", "bf8")) else dtype)
+    if factor is None:
+        return chip.clock
+    shares, clocks = zip(*SUSTAINED, strict=True)
+    return min(chip.clock, factor * float(np.interp(busy, shares, clocks)))
 
 
 def replay_rates(target: Target, chip: Chip, clock: float, memory: Memory) -> dict[str, Any]:
     """Everything that the replay asks for, in clocks of `clock` GHz."""
     cu, far = CU_RATES[target.name], CHIP_RATES[chip.name]
-    share = [far.infinity_cache_tb, chip.bandwidth]
+    latency = [float(cu.l2_latency), far.infinity_cache_ns * clock, far.hbm_ns * clock]
+    beyond = (tb * 1e3 / clock / chip.cus for tb in (far.infinity_cache_tb, chip.bandwidth))
     return {
         "matrix_result": _matrix_results(target),
         "other_matrix_result": 2,  # f32 and f64 forms: passes + 2 (ISA guides, hazard tables)
         "trans": cu.transcendental,
         "barrier": cu.barrier,
         "branch": cu.taken_branch,
-        "lds_latency": cu.lds_latency,
-        "lds_in": cu.lds_in,
-        "lds_out": cu.lds_out,
+        "lds_latency": cu.lds_dword - 4 * WAVE // cu.lds_bus,
+        "lds_in": cu.lds_bus,
+        "lds_out": cu.lds_bus,
+        "lds_queue": cu.lds_queue,
         "lds_fill": cu.lds_fill,
         "scalar_latency": cu.scalar_latency,
-        "l1_bytes": cu.l1_bytes,
+        "l1_dword": cu.l1_dword,
+        "l1_wider": cu.l1_wider,
         "memory_queue": cu.memory_queue,
-        "latency": [float(cu.l2_latency), far.infinity_cache_ns * clock, far.hbm_ns * clock],
-        "bandwidth": [
-            cu.l2_bytes_per_xcd * chip.xcds / chip.cus,
-            *(tb * 1e3 / clock / chip.cus for tb in share),
-        ],
+        "memory_flight": cu.memory_flight,
+        "latency": [max(clocks, cu.loaded_round_trip) for clocks in latency] if memory.loaded else latency,
+        "bandwidth": [cu.l2_bytes_per_xcd * chip.xcds / chip.cus, *beyond],
         "served": memory.served,
     }
 

@@ -45,21 +45,33 @@ class Recorded:
         return np.frombuffer(self.waves[wave][2], _STEP)
 
     def timed(
-        self, chip: str | None = None, *, clock: float | None = None, memory: Memory | None = None, **changed: Any
+        self,
+        chip: str | None = None,
+        *,
+        clock: float | None = None,
+        dtype: str = "",
+        memory: Memory | None = None,
+        **changed: Any,
     ) -> Timing:
-        """Replay on a chip (the target's fastest when not named) at `clock` GHz (its peak when not given).
+        """Replay on a chip (the target's fastest when not named) at `clock` GHz.
 
-        `memory` says how often L2 and the Infinity Cache hit. `changed` overrides rates by name, for what-if
-        questions: see `model.cu.replay_rates`.
+        Without a clock it is the chip's peak, or with `dtype` what the chip keeps up under matrix instructions with
+        such operands, as busy as this replay finds the cores. `memory` says how often L2 and the Infinity Cache
+        hit. `changed` overrides rates by name, for what-if questions: see `model.cu.replay_rates`.
         """
-        where = chip_of(self.target.name, chip)
-        clock = clock or where.clock
-        rates = replay_rates(self.target, where, clock, memory or Memory())
+        where, memory = chip_of(self.target.name, chip), memory or Memory()
+        if clock or not dtype:
+            return self._replayed(where, clock or where.clock, memory, changed)
+        full = self._replayed(where, sustained_clock(where, dtype), memory, changed)
+        settled = sustained_clock(where, dtype, full.utilisation["matrix"])
+        return self._replayed(where, settled, memory, changed)
+
+    def _replayed(self, chip: Chip, clock: float, memory: Memory, changed: dict[str, Any]) -> Timing:
+        rates = replay_rates(self.target, chip, clock, memory)
         unknown = changed.keys() - rates.keys()
         if unknown:
             raise UnsupportedError(f"there is no rate {min(unknown)!r}", hint=f"the rates are {', '.join(rates)}")
-        raw = _timing.replay(list(self.facts), self.waves, rates | changed)
-        return Timing(self, where, clock, raw)
+        return Timing(self, chip, clock, _timing.replay(list(self.facts), self.waves, rates | changed))
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,10 @@ class Timing:
     def seconds(self) -> float:
         """The same as time."""
         return self.clocks / (self.clock * 1e9)
+
+    def tflops(self, flops: float) -> float:
+        """Rate of the whole chip if every compute unit does what this one does, of which `flops` is the work."""
+        return flops * self.chip.cus / self.seconds / 1e12
 
     @property
     def issued(self) -> dict[str, int]:
@@ -200,8 +216,3 @@ def sharing(report: sim.Report, target: Target) -> list[int]:
     cus = target.chips[0].cus
     resident = min(fit, -(-total // cus))
     return [place * cus for place in range(resident)]
-
-
-def clock_for(chip: str | None, target: str, dtype: str) -> float:
-    """GHz under sustained matrix load with operands of `dtype`: see `model.cu.sustained_clock`."""
-    return sustained_clock(chip_of(target, chip), dtype)

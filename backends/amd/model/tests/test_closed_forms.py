@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
-from .micro import instruction_times, span, timed
+from warpwave.backends.amd.model.timing import record
+
+from .micro import instruction_times, program, span, timed
 
 CHAIN = "v_mfma_f32_16x16x32_bf16 v[0:3], v[8:11], v[12:15], v[0:3]"
 SMALL = "v_mfma_f32_16x16x16_bf16 v[0:3], v[8:9], v[10:11], v[0:3]"
@@ -132,10 +135,30 @@ def test_reads_of_lds_run_at_the_width_of_their_port(target, read, waves, clocks
 def test_bank_conflicts_serialise(stride, ways):
     """b32 reads of 32 lanes at 64 banks: lanes `stride` bytes apart meet in a bank `ways` times."""
     address = f"v_mul_u32_u24_e32 v93, {stride}, v0"
-    lines = ["v_and_b32_e32 v92, 31, v0", address.replace("v0", "v92"), *["ds_read_b32 v60, v93"] * 12]
+    lines = ["v_and_b32_e32 v92, 31, v0", address.replace("v0", "v92"), *["ds_read_b32 v60, v93"] * 8]
     timing = timed(body(*lines, "s_waitcnt lgkmcnt(0)"))
     read, wait = instruction_times(timing, "ds_read_b32")[0], instruction_times(timing, "s_waitcnt")[-1]
-    assert wait - read == pytest.approx(12 * max(4, 2 * ways) + 48, abs=8)
+    assert wait - read == pytest.approx(8 * max(4, 2 * ways) + 48, abs=8)
+
+
+def test_the_ninth_read_waits_for_the_first():
+    """AMD's Gluon tutorial: a queue of eight between a pair of SIMDs and LDS, an entry of which is free at the end."""
+    timing = timed(body(*["ds_read_b32 v60, v94"] * 9))
+    times = instruction_times(timing, "ds_read_b32")
+    assert [t - times[0] for t in times] == [0, 4, 8, 12, 16, 20, 24, 28, 52]
+
+
+def test_loads_beyond_the_vector_cache_wait_for_room():
+    """32 KB in flight and 12 in the queue; the cache takes 16 clocks for 16 bytes a lane (AMD's Gluon tutorial)."""
+    lines = ["s_load_dwordx2 s[24:25], s[0:1], 0x0", "s_waitcnt lgkmcnt(0)"]
+    lines += ["global_load_dwordx4 v[4:7], v95, s[24:25]"] * 50
+    run = record(program(body(*lines)), "k", (1,), (64,), [np.zeros(1024, np.uint8)])
+    times = instruction_times(run.timed(latency=[1000.0, 1000.0, 1000.0]), "global_load_dwordx4")
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert gaps[:11] == [4] * 11  # the queue takes a dozen at once
+    assert set(gaps[16:42]) == {16}  # then at the pace of the cache
+    assert times[44] - times[43] > 100  # 32 in flight and 12 behind them: until the first returns
+    assert times[44] - times[0] == pytest.approx(1000, abs=64)
 
 
 def test_a_counted_wait_lets_the_younger_reads_float():

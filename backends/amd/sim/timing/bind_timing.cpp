@@ -43,8 +43,10 @@ Rates rates_of(const py::dict& d) {
   r.trans = d["trans"].cast<u32>(), r.barrier = d["barrier"].cast<u32>(), r.branch = d["branch"].cast<u32>();
   r.lds_latency = d["lds_latency"].cast<u32>(), r.lds_in = d["lds_in"].cast<u32>(), r.lds_out = d["lds_out"].cast<u32>();
   r.lds_fill = d["lds_fill"].cast<u32>(), r.scalar_latency = d["scalar_latency"].cast<u32>();
-  r.l1_bytes = d["l1_bytes"].cast<u32>(), r.memory_queue = d["memory_queue"].cast<u32>();
-  if (r.memory_queue < 1) throw py::value_error("memory_queue is at least 1");
+  r.l1_dword = d["l1_dword"].cast<u32>(), r.l1_wider = d["l1_wider"].cast<u32>();
+  r.memory_flight = d["memory_flight"].cast<u32>();
+  r.memory_queue = d["memory_queue"].cast<u32>(), r.lds_queue = d["lds_queue"].cast<u32>();
+  if (r.memory_queue < 1 || r.lds_queue < 1) throw py::value_error("a queue has at least one place");
   fill(r.latency, d, "latency"), fill(r.bandwidth, d, "bandwidth"), fill(r.served, d, "served");
   return r;
 }

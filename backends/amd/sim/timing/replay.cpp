@@ -51,7 +51,8 @@ class InFlight {
 struct Wave {
   WaveSteps work;
   std::size_t at = 0;
-  u64 ready = 0;  // no stall: the next instruction issues here
+  u64 base = 0;   // where the next instruction would issue if it waited for nothing
+  u64 ready = 0;  // where it may, as far as the wave's last instruction is concerned
   Stall ready_why = Stall::None;
   u32 priority = 0;
   bool at_barrier = false, ended = false;
@@ -98,16 +99,21 @@ class Replay {
     land_direct_loads(now);
     std::stable_sort(simd.waves.begin(), simd.waves.end(), [](const Wave* a, const Wave* b) { return a->priority > b->priority; });
     bool taken[kUnits] = {};
-    for (Wave* w : simd.waves) {
-      if (w->ended || w->at_barrier) continue;
-      const Op& op = next_op(*w);
-      bool& port = taken[static_cast<int>(op.unit == Unit::Matrix ? Unit::Valu : op.unit)];
-      Earliest e = earliest(simd, *w, op);
-      if (e.at > now || (port && op.unit != Unit::Internal)) continue;
-      port = true;
-      issue(simd, *w, op, now, e);
-    }
+    for (Wave* w : simd.waves)
+      while (issues(simd, *w, now, taken)) {}
     plan(simd, now + kSlot);
+  }
+
+  // Tries a wave's next instruction; true when another one may follow in this slot.
+  bool issues(Simd& simd, Wave& w, u64 now, bool* taken) {
+    if (w.ended || w.at_barrier) return false;
+    const Op& op = next_op(w);
+    bool& port = taken[static_cast<int>(op.unit == Unit::Matrix ? Unit::Valu : op.unit)];
+    const Earliest e = earliest(simd, w, op);
+    if (e.at > now || (port && op.unit != Unit::Internal)) return false;
+    port = true;
+    issue(simd, w, op, now, e);
+    return op.unit == Unit::Internal;
   }
 
   // The next slot in which some wave may issue.
@@ -140,6 +146,7 @@ class Replay {
         break;
       case Unit::Lds:
         e.no_sooner(lds_in_[port_of(simd)], Stall::LdsPort);
+        e.no_sooner(lds_queue_[port_of(simd)].down_to(rates_.lds_queue - 1), Stall::LdsPort);
         e.no_sooner(w.lgkm.down_to(kLgkmMax - 1), Stall::Lds);
         break;
       case Unit::Memory:
@@ -177,7 +184,8 @@ class Replay {
     account(w, op, now, e);
     const Step& step = w.work.steps[w.at];
     ++w.at;
-    w.ready = now + kSlot, w.ready_why = Stall::None;
+    // The sequencer carries its own instructions out beside the ports: they take no slot.
+    w.ready = w.base = op.unit == Unit::Internal ? now : now + kSlot, w.ready_why = Stall::None;
     w.vm.forget_until(now), w.lgkm.forget_until(now);
     switch (op.unit) {
       case Unit::Valu: occupy_vector(simd, op, now); break;
@@ -201,17 +209,12 @@ class Replay {
     const std::size_t index = static_cast<std::size_t>(&op - ops_.data());
     result_.issue[static_cast<std::size_t>(&w - waves_.data())].push_back(now);
     ++result_.issued[static_cast<std::size_t>(op.unit)];
-    const u64 base = w.at ? last_issue(w) + kSlot : 0;
+    const u64 base = w.base;
     if (now <= base) return;
     auto& stalls = result_.stalls[index];
     const u64 until = std::clamp(e.at, base, now);
     stalls[static_cast<std::size_t>(e.why)] += until - base;
     stalls[static_cast<std::size_t>(Stall::Arbitration)] += now - until;
-  }
-
-  u64 last_issue(const Wave& w) const {
-    const auto& issued = result_.issue[static_cast<std::size_t>(&w - waves_.data())];
-    return issued[issued.size() - 2];
   }
 
   void occupy_vector(Simd& simd, const Op& op, u64 now) {
@@ -239,19 +242,32 @@ class Replay {
       result_.lds_port_busy += back;
     }
     result_.lds_busy += step.lds_clocks;
-    w.lgkm.add_in_order(done + rates_.lds_latency);
+    w.lgkm.add_in_order(done += rates_.lds_latency);
+    lds_queue_[port].forget_until(now), lds_queue_[port].add(done);
   }
 
   void use_memory(Wave& w, const Op& op, const Step& step, u64 now) {
     const u64 bytes = std::max<u64>(step.bytes, u64{step.lines} * 64);
-    const u64 busy = std::max<u64>(kSlot, bytes / rates_.l1_bytes);
-    memory_busy_ = std::max(memory_busy_, now) + busy;
-    memory_queue_.forget_until(now), memory_queue_.add(memory_busy_);
+    const u64 busy = step.bytes > 4 * kLanes || step.lines > 4 ? rates_.l1_wider : rates_.l1_dword;
+    const u64 begun = room_for(op.store ? 0 : bytes, std::max(memory_busy_, now));
+    memory_busy_ = begun + busy;
+    memory_queue_.forget_until(now), memory_queue_.add(begun);
     result_.memory_busy += busy, result_.memory_bytes += static_cast<double>(bytes);
     const u64 done = fetch(bytes, memory_busy_);
+    if (!op.store) loads_.push_back({done, bytes}), in_flight_ += bytes;
     w.vm.add_in_order(done);
     if (op.flags & kFlat) w.lgkm.add(done);
     if (op.to_lds) landing_.push({done, step.bytes / rates_.lds_fill});
+  }
+
+  // When the vector cache has room for what a load will bring.
+  u64 room_for(u64 bytes, u64 from) {
+    while (!loads_.empty() && (loads_.front().first <= from || in_flight_ + bytes > rates_.memory_flight)) {
+      from = std::max(from, loads_.front().first);
+      in_flight_ -= loads_.front().second;
+      loads_.pop_front();
+    }
+    return from;
   }
 
   // Levels serve requests in turn, as often as their fractions say.
@@ -321,7 +337,9 @@ class Replay {
   std::vector<Wave> waves_;
   std::array<Simd, kSimds> simds_;
   u64 lds_in_[2] = {0, 0}, lds_out_[2] = {0, 0}, bank_free_ = 0, memory_busy_ = 0;
-  InFlight memory_queue_;
+  InFlight memory_queue_, lds_queue_[2];
+  std::deque<std::pair<u64, u64>> loads_;  // end and bytes, in the order of their beginning
+  u64 in_flight_ = 0;
   double level_free_[3] = {0, 0, 0}, owed_[3] = {0, 0, 0};
   using Landing = std::pair<u64, u64>;
   std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landing_;
