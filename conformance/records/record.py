@@ -62,7 +62,7 @@ class Record:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write it whole or not at all."""
+    """Write it whole or not at all; a folder that is not there is made."""
     from safetensors.numpy import save
 
     tensors: dict[str, Any] = {}
@@ -83,6 +83,7 @@ def write_record(path: Path, record: Record) -> None:
         "results": results,
     }
     temporary = path.with_name(path.name + ".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary.write_bytes(save(tensors, {"warpwave": json.dumps(header, separators=(",", ":"))}))
     temporary.replace(path)
 

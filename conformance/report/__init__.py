@@ -14,9 +14,10 @@ __all__ = ["write_report"]
 
 
 def write_report(records: Sequence[Record], out: Path) -> list[Path]:
-    """Write the HTML page, and the same as Markdown beside it."""
+    """Write the HTML page, and the same as Markdown beside it; a folder that is not there is made."""
     facts = gather(records)
     text = out.with_suffix(".md")
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page(facts))
     text.write_text(markdown(facts))
     return [out, text]

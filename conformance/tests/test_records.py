@@ -50,8 +50,8 @@ def levels(comparison):
 
 
 def test_a_record_survives_its_file(record, tmp_path):
-    write_record(tmp_path / "r.safetensors", record)
-    again = read_record(tmp_path / "r.safetensors")
+    write_record(tmp_path / "new" / "r.safetensors", record)
+    again = read_record(tmp_path / "new" / "r.safetensors")
     assert (again.run, again.environment, again.complete) == (record.run, record.environment, True)
     assert repr(again.results[0].outcome) == repr(record.results[0].outcome)
     assert [r.outcome.as_json() for r in again.results] == [r.outcome.as_json() for r in record.results]

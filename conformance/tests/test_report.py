@@ -56,7 +56,7 @@ class Checker(HTMLParser):
 
 
 def test_the_page_is_well_formed_and_self_contained(record, tmp_path):
-    html, text = write_report([record], tmp_path / "report.html")
+    html, text = write_report([record], tmp_path / "new" / "report.html")
     page = html.read_text()
     checker = Checker()
     checker.feed(page)
