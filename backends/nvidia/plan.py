@@ -13,15 +13,15 @@ from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import (
     Families,
     constraint,
-    is_even,
     is_rowwise,
     is_tile_grid,
     products,
     register_tiles,
+    uneven_axes,
 )
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster")
+OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster", "turns", "lag")
 SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
@@ -46,9 +46,13 @@ class Plan:
     `warps` compute. `producer`: one warp more, in a warpgroup of its own, only moves tiles to shared memory;
     `idle`: that warpgroup exists, but has nothing to do.
     `persistent`: as many blocks as fit at once, each of which computes several of the kernel's.
+    `folded`: a block's last coordinate says how long it takes; each gets long and short ones.
     `cluster`: blocks that share what they load.
     `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
+    `turns`: warpgroups with a late product issue products in turns.
     `by_residues`: tiles come through maps of every eighth row, for tensors whose rows are not aligned.
+    `single_stages`: of tiles that are loaded once for each block.
+    `lag`: steps that the second of two warpgroups stays behind the first.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
 
@@ -59,9 +63,13 @@ class Plan:
     windowed: bool = False
     window: int = WINDOW
     overlap: bool = True
+    turns: bool = False
+    lag: int = 0
+    single_stages: int = 1
     cluster: int = 1
     persistent: bool = False
     by_residues: bool = False
+    folded: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
@@ -92,6 +100,8 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         raise UnsupportedError(f"unknown schedule {options['schedule']!r}", loc=kernel.loc, hint=hint)
     plan = Plan(0, options.get("stages") or WANTED_STAGES, window=options.get("window") or WINDOW)
     plan.overlap = bool(options.get("overlap", True))
+    plan.turns = bool(options.get("turns", False))
+    plan.lag = int(options.get("lag", 0))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
     grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
@@ -102,10 +112,16 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         rows, cols = op.result.tile.shape
         plan.reasons.append(f"{op.loc}: {engine}, warps {over[0]} x {over[1]} over {rows} x {cols}")
     plan.windowed = is_tile_grid(kernel, shared)
-    plan.persistent = grouped and is_even(kernel)
+    uneven = uneven_axes(kernel)
+    plan.folded = grouped and uneven == {_last_axis(kernel)}
+    plan.persistent = grouped and (plan.folded or uneven == set())
     if plan.windowed:
         plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
     return plan
+
+
+def _last_axis(kernel: Kernel) -> int:
+    return next((len(op.results) - 1 for op in kernel.body.ops if op.name == "grid"), -1)
 
 
 def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], plan: Plan) -> int:

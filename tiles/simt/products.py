@@ -55,16 +55,16 @@ def is_rowwise(kernel: Kernel, op: Op, families: Families) -> bool:
     return False
 
 
-def is_even(kernel: Kernel) -> bool:
-    """Whether all blocks have equally long loops: no bound of a loop depends on the block's coordinates."""
+def uneven_axes(kernel: Kernel) -> set[int] | None:
+    """The grid's axes on which the bounds of a block's loops depend; None if that cannot be told."""
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
-    if grid is None:
-        return False
+    if grid is None or any(op.name == "while" for op in walk(kernel.body)):
+        return None
     made = {r: op for op in walk(kernel.body) for r in op.results}
     ends = [v for op in walk(kernel.body) if op.name == "for" for v in op.operands[:3]]
     ends += [op.operands[0] for op in walk(kernel.body) if op.name == "if"]
-    uneven = not ancestors(ends, made).isdisjoint(grid.results)
-    return not uneven and not any(op.name == "while" for op in walk(kernel.body))
+    needed = ancestors(ends, made)
+    return {axis for axis, coordinate in enumerate(grid.results) if coordinate in needed}
 
 
 def ancestors(values: Iterable[Value], made: Mapping[Value, Op]) -> set[Value]:

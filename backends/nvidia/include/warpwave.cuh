@@ -9,6 +9,7 @@
 #include "warpwave/items.cuh"
 #include "warpwave/math.cuh"
 #include "warpwave/memory.cuh"
+#include "warpwave/order.cuh"
 #include "warpwave/ptx/cp_async.cuh"
 #include "warpwave/ptx/matrix_moves.cuh"
 #include "warpwave/ptx/mma.cuh"

@@ -1,7 +1,7 @@
-"""Pairs of blocks that share an operand: each copies half of it, to both (multicast).
+"""Clusters of blocks that share an operand: each copies a part of it, to all of them (multicast).
 
-The two blocks of a cluster compute neighbouring rows of tiles. A load whose place does not depend on the row is the
-same for both. A stage of a ring is empty when the computing warps of both blocks have handed it back.
+The blocks of a cluster compute neighbouring rows of tiles. A load whose place does not depend on the row is the same
+for all. A stage of a ring is empty when the computing warps of all blocks have handed it back.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from warpwave.tiles.ir import Op, Value, walk
 from warpwave.tiles.simt.pipeline import staged_loads
 from warpwave.tiles.simt.products import ancestors
 
-PAIR = 2
-ATOM_ROWS = 8  # a half of a tile consists of whole swizzle atoms
+SIZES = (2, 4)
+ATOM_ROWS = 8  # a part of a tile consists of whole swizzle atoms
 
 
-def can_pair(lw: NvidiaLowering) -> bool:
-    """Whether blocks can work in pairs: some load is common to both, and all loops are equally long in both."""
+def can_share(lw: NvidiaLowering, cluster: int) -> bool:
+    """Whether blocks can work in clusters: some load is common to all, and all loops are equally long in all."""
     if not (lw.plan.persistent and lw.plan.windowed) or any(
         op.name in ("check", "print", "atomic_add") for op in _behind_grid(lw)
     ):
@@ -28,13 +28,17 @@ def can_pair(lw: NvidiaLowering) -> bool:
     loops = list(pipelines(lw.kernel.body))
     if any(depends(lw, loop.operands[:3], row) for loop in loops):
         return False
-    return any(is_common(lw, load) for loop in loops for load in staged_loads(loop.regions[0]))
+    return any(_is_common(lw, load, cluster) for loop in loops for load in staged_loads(loop.regions[0]))
 
 
 def is_common(lw: NvidiaLowering, load: Op) -> bool:
-    """Whether both blocks of a pair load the same tile, which can be halved."""
-    halves = load.attrs["type"].shape[0] % (PAIR * ATOM_ROWS) == 0
-    return halves and not depends(lw, load.operands[2:], _row(lw))
+    """Whether all blocks of a cluster load the same tile, which can be divided among them."""
+    return _is_common(lw, load, lw.plan.cluster)
+
+
+def _is_common(lw: NvidiaLowering, load: Op, cluster: int) -> bool:
+    divides = load.attrs["type"].shape[0] % (cluster * ATOM_ROWS) == 0
+    return divides and not depends(lw, load.operands[2:], _row(lw))
 
 
 def depends(lw: NvidiaLowering, values: Collection[Value], on: Value) -> bool:

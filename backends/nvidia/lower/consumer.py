@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.producer import advance
 from warpwave.backends.nvidia.lower.rings import Ring, at_stage, users
+from warpwave.backends.nvidia.lower.turns import Lag, await_turn, can_lag, pass_turn
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.assign import is_laid_out
 from warpwave.tiles.simt.control import assign_all
@@ -22,22 +23,47 @@ from warpwave.tiles.simt.pipeline import Loop, staged_loads
 
 def consume(lw: NvidiaLowering, op: Op) -> None:
     """The loop of the computing warps."""
-    loads = staged_loads(op.regions[0])
-    ring = lw.rings[op]
-    consumer = _Consumer(lw, op, ring, loads, Loop(lw, op, ring.loads(loads), ring.stages))
+    consumer = _consumer(lw, op)
     consumer.loop.declare()
     lw.enter_region()
-    lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {ring.stages} stages by a producer warp")
-    delayed = consumer.delayed_product() if lw.plan.overlap else None
+    loads, stages = len(consumer.loads), consumer.ring.stages
+    lw.plan.reasons.append(f"{op.loc}: {loads} loads ahead through {stages} stages by a producer warp")
+    delayed = consumer.late_product()
     adding = consumer.adding_product()
     if delayed is not None:
         lw.plan.reasons.append(f"{delayed.loc}: one iteration late, under the arithmetic of the next")
-        consumer.emit_delayed(delayed)
+        if lw.plan.turns:
+            lw.plan.reasons.append(f"{delayed.loc}: warpgroups issue products in turns")
+        consumer.emit_delayed(delayed, _next_loop(consumer, delayed))
     elif adding is not None:
         lw.plan.reasons.append(f"{adding.loc}: in flight until the next iteration's is issued")
         consumer.emit_adding(adding)
     else:
         consumer.emit()
+
+
+def _consumer(lw: NvidiaLowering, op: Op) -> _Consumer:
+    loads, ring = staged_loads(op.regions[0]), lw.rings[op]
+    return _Consumer(lw, op, ring, loads, Loop(lw, op, ring.loads(loads), ring.stages))
+
+
+def _next_loop(consumer: _Consumer, product: Op) -> Op | None:
+    """The pipeline that goes on where this one ends, with the same products on the same ring; None if there is none."""
+    lw, op = consumer.lw, consumer.op
+    after = next((o for o in lw.home[op].ops if o in lw.rings and o.operands[3:] == op.results), None)
+    if after is None or lw.rings[after] is not consumer.ring or any(lw.uses[r] != 1 for r in op.results):
+        return None
+    other = _consumer(lw, after).late_product()
+    if other is None or not _is_continued(lw, product, other):
+        return None
+    places = [o.regions[0].terminator.operands.index(p.result) for o, p in ((op, product), (after, other))]
+    return after if places[0] == places[1] else None
+
+
+def _is_continued(lw: NvidiaLowering, product: Op, other: Op) -> bool:
+    """Whether one product's first operand can wait in the other's variable, and both read the same tile of the ring."""
+    a, b = (p.operands[1] for p in (product, other))
+    return a.type == b.type and lw.layout(a) == lw.layout(b) and lw.plan.products[product] == lw.plan.products[other]
 
 
 def consume_once(lw: NvidiaLowering, load: Op) -> None:
@@ -65,6 +91,14 @@ def release(lw: NvidiaLowering, ring: Ring, group: int, stage: str = "") -> None
         lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in({barrier}, lane);")
     else:
         lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
+
+
+@dataclass(frozen=True)
+class Late:
+    """A product left over by a loop: the variable with its first operand, and the C condition that there is one."""
+
+    held: str
+    exists: str = ""
 
 
 @dataclass
@@ -100,8 +134,13 @@ class _Consumer:
         for name in sorted(lw.flying):
             lw.body.line(f"pin({name});")
         groups = self._groups_of(product)
+        lag = Lag(lw, self.loop.trips) if lw.plan.lag and can_lag(lw, self.ring) else None
+        if lag:
+            lag.before_loop()
         with lw.body.block(f"for (int {counter} = 0; {counter} < {self.loop.trips}; ++{counter})"):
             self._begin(counter)
+            if lag:
+                lag.in_loop(counter)
             for op in self.region.ops[:-1]:
                 self._wait_for_tiles(op)
                 if op not in self.loads:
@@ -113,31 +152,57 @@ class _Consumer:
             for group in groups:
                 advance(lw, self.ring, group)
         lw.flying = set()
+        if lag:
+            lag.after_loop()
         lw.drain()
         with lw.body.block(f"if ({self.loop.trips} > 0)"):
             for group in groups:
                 release(lw, self.ring, group, self.ring.before(group))
 
-    def emit_delayed(self, product: Op) -> None:
-        """The first iteration without the product, then each with the one before's, then the last one's."""
+    def emit_delayed(self, product: Op, after: Op | None) -> None:
+        """The first iteration without the product, then each with the one before's, then the last one's.
+
+        A loop that goes on where the one before ended begins with that one's last product, if it had one.
+        """
         lw, counter, trips = self.lw, self.lw.fresh("iteration"), self.loop.trips
-        held = self._declare_held(product)
+        late = lw.late.pop(self.op, None) or Late(self._declare_held(product))
         first = next(op for op in self.region.ops if op.name == "mma")
         others = [op for op in self.region.ops[:-1] if op is not product]
         place = others.index(first) + 1
-        with lw.body.block(f"if ({trips} > 0)"):
-            with lw.body.block(""):
-                self._begin("0")
-                self._ops(others)
-                self._keep(product, held)
-            with lw.body.block(f"for (int {counter} = 1; {counter} < {trips}; ++{counter})"):
-                self._begin(counter)
-                self._ops(others[:place])
-                self._issue(product, held)
-                self._ops(others[place:])
-                self._keep(product, held)
-            self._issue(product, held)
+        none = f" && !({late.exists})" if late.exists else ""
+        with lw.body.block(f"if ({trips} > 0{none})"):
+            self._begin("0")
+            self._turn(place, others)
+            self._end_turn()
+            self._ops(others[place:])
+            self._keep(product, late.held)
+        start = f"({late.exists} ? 0 : 1)" if late.exists else "1"
+        with lw.body.block(f"for (int {counter} = {start}; {counter} < {trips}; ++{counter})"):
+            self._begin(counter)
+            self._turn(place, others)
+            self._issue(product, late.held)
+            self._end_turn()
+            self._ops(others[place:])
+            self._keep(product, late.held)
+        lw.enter_region()
+        exists = f"{late.exists} || {trips} > 0" if late.exists else f"{trips} > 0"
+        if after is not None:
+            lw.late[after] = Late(late.held, exists)
+            return
+        with lw.body.block(f"if ({exists})"):
+            self._issue(product, late.held)
             self._end()
+
+    def _turn(self, place: int, ops: list[Op]) -> None:
+        """The ops up to the first product; if warpgroups take turns, not before this one's."""
+        self._ops(ops[: place - 1])
+        if self.lw.plan.turns:
+            await_turn(self.lw)
+        self._ops(ops[place - 1 : place])
+
+    def _end_turn(self) -> None:
+        if self.lw.plan.turns:
+            pass_turn(self.lw)
 
     # -- parts of an iteration ------------------------------------------------------------------------
 
@@ -219,6 +284,10 @@ class _Consumer:
         ((product, place),) = carried
         own = product.operands[0] is self.region.args[place + 1] and self.lw.uses[product.operands[0]] == 1
         return product if own and len(self._groups_of(product)) == len(self.ring.groups) else None
+
+    def late_product(self) -> Op | None:
+        """The product that runs one iteration late, unless the plan says that none does."""
+        return self.delayed_product() if self.lw.plan.overlap else None
 
     def delayed_product(self) -> Op | None:
         """The body's last product, if it comes after another and adds to what this iteration made of its result."""

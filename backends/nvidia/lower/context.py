@@ -15,6 +15,7 @@ from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
 
 if TYPE_CHECKING:
+    from warpwave.backends.nvidia.lower.consumer import Late
     from warpwave.backends.nvidia.lower.rings import Ring
 
 COMPUTE_BARRIER = 1  # the named barrier of the computing warps; 0 is __syncthreads's
@@ -47,6 +48,7 @@ class NvidiaLowering(Lowering):
         self.outbox_in_rings = False
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
         self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
+        self.late: dict[Op, Late] = {}  # what the loop before leaves to each loop
         self.groups = 0  # wgmma groups committed so far
 
     def lower_op(self, op: Op) -> None:

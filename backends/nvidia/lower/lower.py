@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.assign import assign_layouts
 from warpwave.backends.nvidia.lower import text
-from warpwave.backends.nvidia.lower.clusters import PAIR, can_pair
+from warpwave.backends.nvidia.lower.blocks import EVEN, FOLDED, lower_grid, own_blocks
+from warpwave.backends.nvidia.lower.clusters import SIZES, can_share
 from warpwave.backends.nvidia.lower.consumer import consume_once, hand_back_singles
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.fma import lower_fma
@@ -23,7 +24,8 @@ from warpwave.backends.nvidia.lower.outbox import (
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
 from warpwave.backends.nvidia.lower.residues import can_load_by_residues
-from warpwave.backends.nvidia.lower.rings import can_produce, make_rings
+from warpwave.backends.nvidia.lower.rings import can_produce, make_rings, single_loads
+from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.plan import Plan, make_plan
@@ -31,6 +33,7 @@ from warpwave.backends.nvidia.shared_operands import share_operands
 from warpwave.tiles.errors import ResourceError, UnsupportedError
 from warpwave.tiles.ir import Block, Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
+from warpwave.tiles.simt.indices import separate_indices
 from warpwave.tiles.simt.memory import lower_store
 from warpwave.tiles.simt.ops import COMMON
 from warpwave.tiles.simt.writer import Writer
@@ -50,28 +53,6 @@ def _lower_barrier(lw: NvidiaLowering, _: Op) -> None:
     lw.barrier()
 
 
-def _lower_grid(lw: NvidiaLowering, op: Op) -> None:
-    """This block's coordinates; neighbouring blocks of a product share what they read in the L2."""
-    last = len(op.results) - 1
-    sizes = [f"grid.sizes[{axis}]" for axis in range(last + 1)]
-    if lw.plan.windowed:
-        rows = _cluster_rows(lw, sizes[-2])
-        plane, window = f"({rows} * {sizes[-1]})", lw.plan.window // lw.plan.cluster
-        place = f"windowed_position(block_id % {plane}, {rows}, {sizes[-1]}, {window})"
-        lw.body.line(f"int rest = block_id / {plane} * {plane} + {place};")
-        sizes[-2] = rows
-    else:
-        lw.body.line("int rest = block_id;")
-    for axis in reversed(range(last + 1)):
-        name = lw.define(op.results[axis], op.results[axis].name)
-        place = f"rest % {sizes[axis]}"
-        if axis == last - 1 and lw.plan.cluster > 1:
-            place = f"({place}) * {lw.plan.cluster} + (int)ptx::cluster_rank()"
-        lw.body.line(f"const int {name} = {place};")
-        if axis:
-            lw.body.line(f"rest /= {sizes[axis]};")
-
-
 def _lower_store(lw: NvidiaLowering, op: Op) -> None:
     if op in lw.posted:
         lower_posted_store(lw, op)
@@ -79,16 +60,10 @@ def _lower_store(lw: NvidiaLowering, op: Op) -> None:
         lower_store(lw, op)
 
 
-def _cluster_rows(lw: NvidiaLowering, rows: str) -> str:
-    """Rows of clusters in a grid of so many rows of blocks; the last cluster's last blocks may lie outside."""
-    cluster = lw.plan.cluster
-    return f"(({rows} + {cluster - 1}) / {cluster})" if cluster > 1 else rows
-
-
 LOWER: dict[str, Callable[[NvidiaLowering, Op], None]] = {
     **COMMON,
     "mma": _lower_product,
-    "grid": _lower_grid,
+    "grid": lower_grid,
     "barrier": _lower_barrier,
     "store": _lower_store,
 }
@@ -124,8 +99,9 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         return _lowered([plain])
     special = _lowering(kernel, target, replace(plain.plan, producer=True))
     plain.plan.idle = True
-    if options.get("cluster", 1) == PAIR and can_pair(special):
-        special.plan.cluster = plain.plan.cluster = PAIR
+    wanted = next((size for size in SIZES if options.get("cluster") == size), 1)
+    if can_share(special, wanted):
+        special.plan.cluster = plain.plan.cluster = wanted
     _fit(plain, _emit)
     _fit(special, _emit_specialised)
     reasons = [*special.plan.reasons, BY_RESIDUES]
@@ -148,19 +124,24 @@ def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
     copy = clone(kernel)
     products = dict(zip((op for op in walk(copy.body) if op.name == "mma"), plan.products.values(), strict=True))
     plan = replace(plan, products=products)
-    share_operands(copy, [op for op, product in products.items() if product.engine == "wgmma"])
+    separate_indices(copy)
+    share_operands(copy, [op for op, chosen in products.items() if chosen.engine == "wgmma"])
     return NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
 
 
 def _fit(lw: NvidiaLowering, emit: Callable[[NvidiaLowering, int], None]) -> None:
     """Emit with as many stages as fit in shared memory."""
-    for stages in range(lw.plan.stages, 0, -1):
+    ahead = (2, 1) if lw.plan.persistent and lw.plan.producer and single_loads(lw) else (1,)
+    for stages, single in product(range(lw.plan.stages, 0, -1), ahead):
+        lw.plan.single_stages = single
         lw.restart()
         emit(lw, stages)
         lw.drain()
         total = lw.peak_shared_bytes + lw.scratch_bytes
         if total <= lw.target.shared_per_block:
             lw.plan.reasons.append(f"{total} bytes of shared memory, at most {stages} stages of a ring")
+            if single > 1:
+                lw.plan.reasons.append("the next block's first tiles arrive while this one is computed")
             return
     raise _too_much_shared(lw, total)
 
@@ -180,7 +161,7 @@ def _emit(lw: NvidiaLowering, stages: int) -> None:
         lw.lower_op(op)
     if lw.plan.idle:
         lw.body.line(f"if (warp_id >= {lw.waves}) return;")
-    with _blocks(lw):
+    with own_blocks(lw):
         for op in rest:
             lw.lower_op(op)
 
@@ -204,15 +185,18 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         alone = f"warp_id == {lw.waves} && " if lw.plan.producers == 1 else ""
         with lw.body.block(f"if ({alone}lane == 0)"):
             declare_places(lw)
-            with _blocks(lw):
+            with own_blocks(lw):
                 produce(lw, Block([], rest))
     with lw.body.block("else"):
         registers = _computing_registers(lw, few)
         lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
+        lw.plan.turns = lw.plan.turns and can_take_turns(lw)
+        if lw.plan.turns:
+            begin_turns(lw)
         place = len(lw.body.lines)
         lw.prologue = Writer(lw.body.depth)
         declare_places(lw)
-        with _blocks(lw):
+        with own_blocks(lw):
             for place_in_block, op in enumerate(rest):
                 if op.name == "load" and op in lw.rings:
                     consume_once(lw, op)
@@ -220,35 +204,12 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
                     lw.lower_op(op)
                 hand_back_singles(lw, rest, place_in_block)
         if lw.posted:
-            lw.body.line("if (lane == 0) ptx::bulk_wait<0>();")
+            lw.body.line("if (lane == 0) ptx::bulk_wait_read<0>();")
         lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
         lw.body.locs[place:place] = lw.prologue.locs
         lw.prologue = keep
     if lw.plan.cluster > 1:
         meet_cluster(lw)
-
-
-@contextmanager
-def _blocks(lw: NvidiaLowering) -> Iterator[None]:
-    """Once, or for each block that falls to this one of a persistent grid."""
-    if not lw.plan.persistent:
-        lw.body.line("const int block_id = blockIdx.x;")
-        yield
-        return
-    cluster = lw.plan.cluster
-    rank = next(len(op.results) for op in lw.kernel.body.ops if op.name == "grid")
-    sizes = [f"grid.sizes[{axis}]" for axis in range(rank)]
-    if cluster > 1:
-        sizes[-2] = _cluster_rows(lw, sizes[-2])
-    lw.body.line(f"const int blocks = {' * '.join(sizes)};")
-    share = f" / {cluster}" if cluster > 1 else ""
-    loop = f"for (int block_id = blockIdx.x{share}; block_id < blocks; block_id += gridDim.x{share})"
-    with lw.body.block(loop):
-        lw.enter_region()  # other warps may still read what the block before left in shared memory
-        yield
-        lw.enter_region()
-        if not lw.plan.producer:
-            lw.barrier()
 
 
 def _computing_registers(lw: NvidiaLowering, producer: int) -> int:
@@ -283,7 +244,7 @@ def _lowered(lowerings: Sequence[NvidiaLowering]) -> Lowered:
 def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
     reasons = list(first.plan.reasons)
     if first.plan.persistent:
-        reasons.append("persistent: all blocks have equally long loops, so one that is done takes the next")
+        reasons.append(FOLDED if first.plan.folded else EVEN)
     if first.posted:
         reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
     for other in others:

@@ -165,7 +165,7 @@ def make_rings(lw: NvidiaLowering, stages: int) -> dict[Op, Ring]:
             shared[key] = _make_ring(lw, f"ring{len(shared)}", loads, groups, loop.attrs["stages"] or stages)
         rings[loop] = shared[key]
     for number, load in enumerate(single_loads(lw)):
-        rings[load] = _make_ring(lw, f"single{number}", [load], ((0,),), 1)
+        rings[load] = _make_ring(lw, f"single{number}", [load], ((0,),), lw.plan.single_stages)
     return rings
 
 

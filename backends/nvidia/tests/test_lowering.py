@@ -67,18 +67,65 @@ def looked_up(a: gl, b: gl, c: gl, order: gl):
 def test_attention_overlaps_softmax_with_both_products(scores):
     """The second product is issued behind the next iteration's first one; only then the first one is waited for."""
     assert scores.explain().count("one iteration late") == 2
-    steady = next(
-        part for part in re.split(r"for \(int iteration_\w+ = 1;", scores.source)[1:] if "wgmma_commit" in part
+    for steady in _steady_loops(scores.source):
+        order = re.findall(r"wgmma_commit|wgmma_wait<\d>|exp2_", steady)
+        assert order[:3] == ["wgmma_commit", "wgmma_commit", "wgmma_wait<1>"]
+        assert "exp2_" in order[: order.index("wgmma_wait<0>")]
+
+
+def _steady_loops(source: str) -> list[str]:
+    """From the head of each consumer loop on."""
+    parts = re.split(r"for \(int iteration_\w+ = \(?[1t]", source)[1:]
+    assert len(parts) == 2
+    return parts
+
+
+def test_masked_tiles_go_on_where_whole_ones_end(scores):
+    """What the first loop leaves over is issued behind the second loop's first product: nothing is in flight twice."""
+    whole, masked = re.findall(r"for \(int iteration_\w+ = (.*?); iteration_\w+ < (trips_\w+)", scores.source)[2:4]
+    assert whole[0] == "1"
+    assert masked[0] == f"({whole[1]} > 0 ? 0 : 1)"
+    assert scores.source.count(f"if ({masked[1]} > 0 && !({whole[1]} > 0))") == 1
+    assert scores.source.count(f"if ({whole[1]} > 0 || {masked[1]} > 0)") == 1
+
+
+def test_a_mask_keeps_warps_apart(scores):
+    """Indices of rows and of columns are made in their own layouts: none goes through shared memory."""
+    loop = scores.resources["hot_loop"]
+    assert not set(loop) & {"LDS", "STS", "BAR", "MEMBAR"}
+
+
+def test_warpgroups_can_take_turns():
+    x = ww.spec("bf16[1,2,512,128]")
+    apart, turns = (
+        attention.compile(x, x, x, x, target="nvidia:sm90a", causal=True, options={"turns": t}) for t in (False, True)
     )
-    order = re.findall(r"wgmma_commit|wgmma_wait<\d>|exp2_", steady)
-    assert order[:3] == ["wgmma_commit", "wgmma_commit", "wgmma_wait<1>"]
-    assert "exp2_" in order[: order.index("wgmma_wait<0>")]
+    assert "BAR" not in apart.resources["hot_loop"]
+    assert turns.resources["hot_loop"]["BAR"] == 2
+    assert "in turns" in turns.explain()
 
 
-def test_blocks_of_unequal_length_are_no_persistent_grid(scores):
+def test_blocks_of_unequal_length_are_paired(scores):
     full = attention.compile(*[ww.spec("bf16[1,2,512,128]")] * 4, target="nvidia:sm90a")
-    assert "persistent grid" in full.explain()
-    assert "persistent grid" not in scores.explain()
+    assert "persistent: all blocks" in full.explain()
+    assert "folded_blocks" not in full.source
+    assert "long ones are paired with short ones" in scores.explain()
+    assert "folded_blocks" in scores.source
+
+
+@ww.kernel
+def uneven(a: gl, b: gl, c: gl, lengths: gl):
+    """How long a block's loop is depends on both coordinates."""
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    acc = ww.zeros(rt[f32, 64, 64])
+    for k in ww.pipeline(m + n):
+        acc = ww.mma_ABt(acc, ww.load(a, (m, k), st[bf16, 64, 64]), ww.load(b, (n, k), st[bf16, 64, 64]))
+    ww.store(c, (m, n), acc)
+
+
+def test_blocks_of_unknown_length_are_no_persistent_grid():
+    x = ww.spec("bf16[64,64]")
+    assert "persistent" not in uneven.compile(x, x, x, x, target="nvidia:sm90a").explain()
 
 
 def test_older_chips_use_the_same_source():

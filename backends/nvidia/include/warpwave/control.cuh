@@ -34,11 +34,4 @@ DEVICE int in_register(int x) {
   return x;
 }
 
-// Position within windows of `window` rows, walked column by column: row * cols + col.
-DEVICE int windowed_position(int position, int rows, int cols, int window) {
-  const int first = position / (window * cols) * window, left = rows - first;
-  const int height = left < window ? left : window, rest = position % (window * cols);
-  return (first + rest % height) * cols + rest / height;
-}
-
 }  // namespace ww

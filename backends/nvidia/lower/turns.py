@@ -1,0 +1,85 @@
+"""How computing warpgroups stand to each other in time.
+
+Turns: one's products run while the others do the arithmetic between theirs. Each warpgroup has a named barrier that
+all others arrive at when they have issued their products (FlashAttention-3, arXiv 2407.08608, section 3.1).
+
+Lag: the second of two warpgroups begins its first block some steps after the first one, and stays behind: the last
+products of one run while the other stores its part of the tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwave.backends.nvidia.lower.context import COMPUTE_BARRIER, NvidiaLowering
+from warpwave.backends.nvidia.lower.rings import Ring, pipelines
+
+FIRST_BARRIER = COMPUTE_BARRIER + 1
+
+
+def can_take_turns(lw: NvidiaLowering) -> bool:
+    """Whether there are several warpgroups, and a named barrier for each."""
+    return 2 <= _groups(lw) <= 8
+
+
+def begin_turns(lw: NvidiaLowering) -> None:
+    """The first turn is the first warpgroup's, as if all others had just had theirs."""
+    for group in range(1, _groups(lw)):
+        for earlier in range(group):
+            lw.body.line(
+                f"if (warp_id / 4 == {group}) ptx::named_barrier_arrive({FIRST_BARRIER + earlier}, {_threads(lw)});"
+            )
+
+
+def await_turn(lw: NvidiaLowering) -> None:
+    """Until all other warpgroups have issued their products."""
+    lw.body.line(f"ptx::named_barrier_sync({FIRST_BARRIER} + warp_id / 4, {_threads(lw)});")
+
+
+def pass_turn(lw: NvidiaLowering) -> None:
+    """This warpgroup has issued its products."""
+    groups = _groups(lw)
+    for ahead in range(1, groups):
+        other = f"(warp_id / 4 + {ahead}) % {groups}"
+        lw.body.line(f"ptx::named_barrier_arrive({FIRST_BARRIER} + {other}, {_threads(lw)});")
+
+
+def _groups(lw: NvidiaLowering) -> int:
+    return lw.waves // 4
+
+
+def _threads(lw: NvidiaLowering) -> int:
+    return 32 * lw.waves
+
+
+def can_lag(lw: NvidiaLowering, ring: Ring) -> bool:
+    """Whether there are two warpgroups, one loop, and stages enough that the first does not wait for the second."""
+    alone = sum(1 for _ in pipelines(lw.kernel.body)) == 1
+    return _groups(lw) == 2 and lw.plan.persistent and alone and ring.stages > lw.plan.lag
+
+
+@dataclass(frozen=True)
+class Lag:
+    """The first block's loop: the second warpgroup waits before it until the first one is some steps ahead."""
+
+    lw: NvidiaLowering
+    trips: str
+
+    def before_loop(self) -> None:
+        """The second warpgroup waits, once."""
+        body, begun = self.lw.body, "lag_begun"
+        self.lw.prologue.line(f"bool {begun} = false;")
+        body.line(f"const int signal_at = warp_id < 4 && !{begun} ? min({self.lw.plan.lag}, {self.trips}) : -1;")
+        body.line(f"if (warp_id >= 4 && !{begun}) ptx::named_barrier_sync({FIRST_BARRIER}, {_threads(self.lw)});")
+        body.line(f"{begun} = true;")
+
+    def in_loop(self, iteration: str) -> None:
+        """The first warpgroup says that it is ahead."""
+        self._signal(f"{iteration} == signal_at")
+
+    def after_loop(self) -> None:
+        """Or that its loop was shorter than that."""
+        self._signal(f"signal_at == {self.trips}")
+
+    def _signal(self, condition: str) -> None:
+        self.lw.body.line(f"if ({condition}) ptx::named_barrier_arrive({FIRST_BARRIER}, {_threads(self.lw)});")
