@@ -1,0 +1,84 @@
+"""Tile sizes and grid order of a product, chosen by their modelled time: what is used where no device can measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from warpwave.backends.amd.arch import TARGETS
+from warpwave.backends.amd.model.cu import chip_of
+from warpwave.backends.amd.model.grid import Launch, TileKernel
+from warpwave.backends.amd.model.rates import CALIBRATED
+from warpwave.backends.amd.model.traffic import TileGemm
+
+SIZES = ((256, 256), (128, 256), (256, 128), (128, 128), (64, 128), (128, 64), (64, 64))
+FOUR_WAVES = 128 * 128  # tiles of more elements are shared by eight waves
+STAGES = 4  # that the lowering asks for where LDS has room
+GAIN = 0.97  # of the largest tile's time: what a smaller tile must reach to be preferred
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to tile a product, with its modelled time."""
+
+    block_m: int
+    block_n: int
+    microseconds: float
+    tflops: float
+    l2_hit: float
+
+    def __str__(self) -> str:
+        return f"{self.block_m} x {self.block_n}: {self.microseconds:.1f} us"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate that is used, and all of them, fastest first."""
+
+    best: Candidate
+    candidates: tuple[Candidate, ...]
+
+    def __str__(self) -> str:
+        """Why: the modelled times of the candidates."""
+        others = ", ".join(str(c) for c in self.candidates if c is not self.best)
+        return f"{self.best}; {others}" if others else str(self.best)
+
+
+@lru_cache(maxsize=1024)
+def choose_tiles(target: str, m: int, n: int, k: int, itemsize: int, step: int) -> Choice:
+    """Tiles for c[m, n] = a[m, k] b[k, n] on the target's fastest chip.
+
+    The rates are calibrated on bf16 kernels of MI355X that are not ours; times of other targets and dtypes are
+    carried over by their published rates. Hence the largest tile stays unless another is clearly faster.
+    """
+    found = sorted(_candidates(target, m, n, k, itemsize, step), key=lambda c: c.microseconds)
+    largest = max(found, key=lambda c: (c.block_m * c.block_n, -c.microseconds))
+    best = found[0] if found[0].microseconds < GAIN * largest.microseconds else largest
+    return Choice(best, tuple(found))
+
+
+def _candidates(target: str, m: int, n: int, k: int, itemsize: int, step: int) -> Sequence[Candidate]:
+    most_m, most_n = _holding(m), _holding(n)
+    fitting = [(bm, bn) for bm, bn in SIZES if bm <= most_m and bn <= most_n]
+    return [_candidate(target, TileGemm(m, n, k, bm, bn, step, itemsize)) for bm, bn in fitting]
+
+
+def _holding(extent: int) -> int:
+    """The smallest tile side that holds an extent: beyond it a larger one only pads."""
+    return next((side for side in (64, 128) if side >= extent), 256)
+
+
+def _candidate(target: str, problem: TileGemm) -> Candidate:
+    eight = problem.block_m * problem.block_n > FOUR_WAVES
+    lds = (problem.block_m + problem.block_n) * problem.step * problem.itemsize
+    stages = max(2, min(STAGES, TARGETS[target].groups_per_cu(lds)))
+    kernel = TileKernel("ping-pong" if eight else "multistage", stages, most_resident=1 if eight else 2)
+    launch = Launch(problem, kernel, TARGETS[target], chip_of(target, None))
+    return Candidate(
+        problem.block_m,
+        problem.block_n,
+        launch.microseconds(CALIBRATED),
+        launch.tflops(CALIBRATED),
+        launch.rounds.l2_hit,
+    )

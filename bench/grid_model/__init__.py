@@ -1,0 +1,1 @@
+"""The grid-level model of AMD chips against published measurements."""
