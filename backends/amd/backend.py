@@ -18,7 +18,7 @@ from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.backend import Diagnosis, Target
 
 if TYPE_CHECKING:
-    from warpwave.tiles.drawing import TileLayout
+    from warpwave.tiles.drawing import Chart, TileLayout
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,14 @@ class AmdBackend:
         from warpwave.backends.amd.layouts import tile_layouts
 
         return tile_layouts(kernel, TARGETS[target.split(":")[1]], options)
+
+    def schedules(self, kernel: Kernel, target: str, options: Mapping[str, Any]) -> Sequence[Chart]:
+        """What generated loops do in time, one chart for each."""
+        from warpwave.backends.amd.lower.lower import emit
+        from warpwave.backends.amd.schedule.chart import chart
+
+        lw = emit(kernel, TARGETS[target.split(":")[1]], dict(options))
+        return [chart(schedule) for schedule in lw.plan.schedules]
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpwave.backends.amd.arch import Mfma, Target
+from warpwave.backends.amd.schedule.form import Schedule
 from warpwave.backends.amd.split_depth import WANTED_STAGES
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op
@@ -33,6 +34,7 @@ class Plan:
     """All choices, with a reason for each (`explain`).
 
     `schedule`: how loads and products of pipelines are placed in time (SCHEDULES).
+    `schedules`: those that were generated for its loops, once they are lowered.
     `windowed`: blocks visit the last two grid dimensions in windows; else each XCD gets one run of blocks.
     """
 
@@ -42,6 +44,7 @@ class Plan:
     schedule: str = "multistage"
     mmas: dict[Op, MmaPlan] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    schedules: list[Schedule] = field(default_factory=list)
 
     @property
     def threads(self) -> int:

@@ -35,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TILE",
         help="list the tiles, or draw one: lanes, or banks and conflicts",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to draw --layout: .svg, or .png with matplotlib")
+    view.add_argument(
+        "--schedule", dest="view", action="store_const", const="schedule", help="what loops are made of, in time"
+    )
+    where = "where to draw --layout or --schedule: .svg, or .png with matplotlib"
+    parser.add_argument("-o", "--output", metavar="FILE", help=where)
     parser.set_defaults(view="ir")
 
 
@@ -48,6 +52,11 @@ def run(args: argparse.Namespace) -> int:
 
         captured = kernel.capture(*positional, target=args.target, **named)  # built or not, whether it fits or not
         print(show_layout(captured, args.target, args.layout, args.output, options))
+    elif args.view == "schedule":
+        from warpwave.tiles.cli.schedule import show_schedule  # draws as well
+
+        captured = kernel.capture(*positional, target=args.target, **named)
+        print(show_schedule(captured, args.target, args.output, options))
     else:
         compiled = kernel.compile(*positional, target=args.target, options=options, **named)
         print(_view(compiled, args.view).rstrip())
@@ -87,4 +96,6 @@ def _table(values: Mapping[str, Any], indent: str = "") -> list[str]:
     return lines
 
 
-COMMAND = Functions("print what a kernel becomes: IR, source, assembly, resources, or why", add_arguments, run)
+COMMAND = Functions(
+    "print what a kernel becomes: IR, source, assembly, resources, schedules, or why", add_arguments, run
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from warpwave.tiles.drawing.canvas import Canvas
 from warpwave.tiles.errors import Loc
 from warpwave.tiles.types import TileType
 
@@ -88,3 +89,12 @@ class TileLayout:
     def label(self) -> str:
         """Name, type and line, as a heading."""
         return f"{self.name}: {self.type}" + (f", line {self.loc.line}" if self.loc else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A picture that a backend has made itself, and the same in lines of text."""
+
+    title: str
+    text: str
+    canvas: Canvas

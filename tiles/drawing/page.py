@@ -17,13 +17,17 @@ FORMATS = (".svg", ".png")
 
 def draw(layout: TileLayout, path: Path) -> None:
     """Write the picture; TileValueError if the name ends in no known format."""
+    write(picture(layout), f"{layout.label}, {layout.target}", path)
+
+
+def write(canvas: Canvas, title: str, path: Path) -> None:
+    """Any picture, by the same rule."""
     if path.suffix not in FORMATS:
         raise TileValueError(f"cannot draw to {str(path)!r}", hint=f"the file's name ends in {' or '.join(FORMATS)}")
-    canvas = picture(layout)
     if path.suffix == ".png":
         path.write_bytes(to_png(canvas))
     else:
-        path.write_text(to_svg(canvas, f"{layout.label}, {layout.target}"), encoding="utf-8")
+        path.write_text(to_svg(canvas, title), encoding="utf-8")
 
 
 def picture(layout: TileLayout) -> Canvas:

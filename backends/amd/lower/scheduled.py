@@ -60,6 +60,7 @@ class ScheduledLoop(AmdLoop):
         bursts = choose_bursts(self.lw, self.op, self.ring, self.stages)
         schedule = ping_pong(bursts.pipelined())
         check_schedule(schedule, self.lw.target)
+        self.lw.plan.schedules.append(schedule)
         self._say(schedule, bursts)
         emission = _Emission(self, bursts, schedule)
         emission.open()
