@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from warpwave.backends.amd.schedule.chart import chart
 from warpwave.tiles.cli import main
 from warpwave.tiles.drawing.canvas import Rect, Text
+from warpwave.tiles.drawing.svg import to_svg
 
 from .published import SOUND
 from .small import ping_pong
@@ -74,3 +77,10 @@ def test_loops_without_a_schedule(target, capsys):
     assert main(arguments) != 0
     said = capsys.readouterr()
     assert f"no loop of softmax has a generated schedule for {target}" in said.err + said.out
+
+
+def test_the_picture_in_the_documentation_is_up_to_date():
+    """`write` it again if the drawing was changed on purpose."""
+    drawn = chart(SOUND["bf16-8-wave"], 4)
+    picture = Path(__file__).resolve().parents[4] / "docs" / "pictures" / "schedule_8_wave.svg"
+    assert picture.read_text() == to_svg(drawn.canvas, drawn.title)
