@@ -113,8 +113,11 @@ def _normalise(first, again, write, cols, eps, BM, BN):
 
 def _centred(tile, mean, cols):
     """Deviations from the mean, 0 beyond the row's end."""
-    inside = ww.iota(rv[i32, tile.shape[1]])[None, :] < cols
-    return ww.where(inside, tile - mean[:, None], 0.0)
+    centred = tile - mean[:, None]
+    if cols < tile.shape[1]:
+        inside = ww.iota(rv[i32, tile.shape[1]])[None, :] < cols
+        centred = ww.where(inside, centred, 0.0)
+    return centred
 
 
 def _affine(tile, weight, bias, j):

@@ -116,6 +116,14 @@ def _save(folder: Path, built: Built) -> None:
 
 
 def _compile(compiler: Compiler, lowered: Lowered, target: Target, options: tuple[str, ...]) -> Built:
+    """With registers for as many blocks as the source asks for; if some would spill, without."""
+    built = _compile_once(compiler, lowered, target, options)
+    if "RESIDENT" not in lowered.built_source or not re.search(r"[1-9]\d* bytes spill", built.log):
+        return built
+    return _compile_once(compiler, lowered, target, (*options, "-DRESIDENT=1"))
+
+
+def _compile_once(compiler: Compiler, lowered: Lowered, target: Target, options: tuple[str, ...]) -> Built:
     options = (*options, f"--include-path={INCLUDE}")
     name = f"{lowered.entry}.cu"
     try:

@@ -26,6 +26,9 @@ SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
 MOST_HELD = {1: 160, 4: 160, 8: 200, 12: 140, 16: 100}
+# Warps of a multiprocessor that hide each other's latency where memory is the limit, with 64 registers a thread; for
+# tiles of so many elements a thread (bench/notes/h200.md).
+RESIDENT_WARPS, MOST_ITEMS = 32, 32
 WINDOW = 16  # rows of blocks that are walked column by column
 
 Engine = Literal["wgmma", "mma", "fma"]
@@ -53,6 +56,7 @@ class Plan:
     `by_residues`: tiles come through maps of every eighth row, for tensors whose rows are not aligned.
     `single_stages`: of tiles that are loaded once for each block.
     `lag`: steps that the second of two warpgroups stays behind the first.
+    `resident`: blocks of a multiprocessor that the assembler shall leave registers for, if it need not spill for it.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
     """
 
@@ -69,6 +73,7 @@ class Plan:
     cluster: int = 1
     persistent: bool = False
     by_residues: bool = False
+    resident: int = 1
     folded: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
@@ -117,6 +122,8 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     plan.persistent = grouped and (plan.folded or uneven == set())
     if plan.windowed:
         plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
+    if not found:
+        _ask_for_residents(kernel, target, plan)
     return plan
 
 
@@ -143,6 +150,14 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     warps = next(enough, choices[-1])
     plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
     return warps
+
+
+def _ask_for_residents(kernel: Kernel, target: Target, plan: Plan) -> None:
+    largest = max((_elements(t) for t in register_tiles(kernel)), default=1)
+    wanted = min(RESIDENT_WARPS // plan.warps, target.max_blocks_per_sm)
+    if wanted > 1 and largest <= MOST_ITEMS * WARP * plan.warps:
+        plan.resident = wanted
+        plan.reasons.append(f"registers for {wanted} blocks a multiprocessor, if none spill for it")
 
 
 def _elements(tile: TileType) -> int:

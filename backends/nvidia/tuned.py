@@ -26,6 +26,7 @@ TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
     ),
     "older": (((128, 128), 1.0), ((64, 128), 0.8), ((64, 64), 0.6)),
 }
+LONGEST_ROW = 16384  # that a tile holds whole
 ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
 DROPPED_ROW_ELEMENTS = 4096  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
@@ -66,7 +67,7 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _rows(most: int, arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Tiles of rows small enough that several blocks share a multiprocessor: one computes while another loads."""
     rows, width = arguments["x"].shape[-2:]
-    if rows is None or width is None or width > most:
+    if rows is None or width is None or width > LONGEST_ROW:
         return {}
     height = 1
     while height * 2 * width <= most and height < min(rows, 64):
@@ -77,6 +78,7 @@ def _rows(most: int, arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 _RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
     "warpwave.kernels.gemm:gemm": _gemm,
     "warpwave.kernels.attention:attention": _attention,
+    "warpwave.kernels.softmax:softmax": partial(_rows, ROW_ELEMENTS),
     "warpwave.kernels.rmsnorm:rmsnorm": partial(_rows, ROW_ELEMENTS),
     "warpwave.kernels.layernorm:layernorm": partial(_rows, ROW_ELEMENTS),
     "warpwave.kernels.layernorm:dropout_residual_layernorm": partial(_rows, DROPPED_ROW_ELEMENTS),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.alignment import divisor
@@ -27,6 +29,7 @@ COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 # On whole vectors of f32: some targets have packed instructions for them.
 PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "fma_({}, {}, {})"}
 WORDS = 4  # of a block of random bits; its counter is the column divided by this
+MOST_BLOCKS = 4  # that are computed side by side
 UNSIGNED = {8: "u8", 32: "u32", 64: "u64"}
 
 
@@ -298,12 +301,17 @@ def lower_random_bits(lw: Lowering, op: Op) -> None:
     name = lw.declare(op.result)
     rows = f"(u32){row} + {at.at(0)}" if layout.rank == 2 else f"(u32){row}"
     if is_run(layout, WORDS) and divisor(lw, op.operands[3]) % WORDS == 0:
-        with lw.body.each(len(layout.items) // WORDS):
-            place = at.at(layout.rank - 1, f"i * {WORDS}")
-            rows = rows.replace("[i]", f"[i * {WORDS}]")
-            block = f"philox_block((u32)(((long){col} + {place}) >> 2), {rows}, {offset}, {seed})"
-            lw.body.line(f"const vec<u32, {WORDS}> words = {block};")
-            lw.body.line(f"EACH(e, {WORDS}) {name}.set(i * {WORDS} + e, (int)words[e]);")
+        count = len(layout.items) // WORDS
+        together = math.gcd(count, MOST_BLOCKS)
+        with lw.body.each(count // together):
+            item = f"(i * {together} + b) * {WORDS}"
+            place = at.at(layout.rank - 1, item)
+            rows = rows.replace("[i]", f"[{item}]")
+            lw.body.line(f"u32 columns[{together}], rows[{together}];")
+            lw.body.line(f"EACH(b, {together}) columns[b] = (u32)(((long){col} + {place}) >> 2), rows[b] = {rows};")
+            lw.body.line(f"vec<u32, {WORDS}> words[{together}];")
+            lw.body.line(f"philox_blocks(words, columns, rows, {offset}, {seed});")
+            lw.body.line(f"EACH(b, {together}) EACH(e, {WORDS}) {name}.set({item} + e, (int)words[b][e]);")
         return
     with lw.body.each(len(layout.items)):
         lw.body.line(f"const long c = (long){col} + {at.at(layout.rank - 1)};")

@@ -401,6 +401,10 @@ DEVICE vec<u32, 4> philox_block(u32 c0, u32 c1, u64 offset, u64 seed) {
   }
   return vec<u32, 4>{c0, c1, c2, c3};
 }
+template <int N>
+DEVICE void philox_blocks(vec<u32, 4> (&words)[N], const u32 (&c0)[N], const u32 (&c1)[N], u64 offset, u64 seed) {
+  EACH(i, N) words[i] = philox_block(c0[i], c1[i], offset, seed);  // the keys' schedule is scalar
+}
 DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
   const vec<u32, 4> x = philox_block(c0, c1, offset, seed);
   return word & 2 ? (word & 1 ? x[3] : x[2]) : (word & 1 ? x[1] : x[0]);

@@ -23,6 +23,8 @@ def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
         *_variant(lowerings[0].kernel),
         "struct grid_sizes { int sizes[4]; };",
     ]
+    if lowerings[0].plan.resident > 1:
+        lines += ["#ifndef RESIDENT", f"#define RESIDENT {lowerings[0].plan.resident}", "#endif"]
     maps = [m for lw in lowerings for m in lw.maps]
     for number, lw in enumerate(lowerings):
         if len(lowerings) > 1:
@@ -56,7 +58,7 @@ def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -
     return [
         lw.tables.text(),
         "",
-        f"KERNEL({lw.plan.threads}, 1)",
+        f"KERNEL({lw.plan.threads}, {'RESIDENT' if lw.plan.resident > 1 else 1})",
         f"void {lw.kernel.name}({', '.join(_parameters(lw, maps))}) {{",
         "  extern __shared__ __align__(1024) u8 smem[];",
         "  const u32 smem_at = ptx::shared_address(smem);",

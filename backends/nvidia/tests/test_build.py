@@ -54,6 +54,28 @@ def test_a_cubin_is_for_its_target(target):
     assert f".target {target.arch}" in built.ptx
 
 
+def resident(values: int) -> Lowered:
+    """A kernel that asks for 16 blocks of 128 threads, 32 registers each, and holds so many values at once."""
+    return replace(
+        text(
+            f"float x[{values}];\n"
+            f"for (int i = 0; i < {values}; ++i) x[i] = p[i * 128 + threadIdx.x];\n"
+            f"__syncthreads();\nfor (int i = 0; i < {values}; ++i) p[i * 128 + threadIdx.x + n] = x[i] * x[i ^ 1];",
+            before="#ifndef RESIDENT\n#define RESIDENT 16\n#endif\n#pragma nv_diag_suppress 177",
+        ),
+        threads=128,
+    )
+
+
+@pytest.mark.parametrize(("values", "compilations"), [(8, 1), (64, 2)])
+def test_registers_are_left_for_residents_unless_some_would_spill(monkeypatch, values, compilations):
+    count = counting(monkeypatch)
+    source = resident(values).built_source.replace("__launch_bounds__(32)", "__launch_bounds__(128, RESIDENT)")
+    built = build(replace(resident(values), built_source=source), SM80, ALL, 0)
+    assert len(count) == compilations
+    assert " 0 bytes spill stores" in built.log
+
+
 def test_wide_and_tma_are_macros():
     built = build(text("p[0] = WIDE; p[1] = TMA; static_assert(WIDE == 5u && TMA == 2u);"), SM80, 5, 2)
     assert built.cubin

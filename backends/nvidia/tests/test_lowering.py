@@ -11,6 +11,7 @@ from warpwave import bf16, cdiv, f32, gl, rt, st
 from warpwave.backends.nvidia.tuned import TILES, constants_for
 from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
+from warpwave.kernels.layernorm import dropout_residual_layernorm
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,15 @@ def test_older_chips_use_the_same_source():
     assert built.resources["mix"]["LDSM"] > 0
     assert built.resources["mix"]["LDGSTS"] > 0
     assert built.resources["spills"] == 0
+
+
+def test_rows_leave_registers_for_other_blocks():
+    x, w = ww.spec("bf16[65536,2048]"), ww.spec("bf16[2048]")
+    built = dropout_residual_layernorm.compile(x, x, x, x, w, w, 1, 0, p=0.1, target="nvidia:sm90a")
+    warps = built.program.lowered.threads // 32
+    assert built.resources["blocks_per_sm"] * warps >= 32
+    assert built.resources["spills"] == 0
+    assert f"registers for {32 // warps} blocks a multiprocessor" in built.program.explain()
 
 
 @pytest.mark.parametrize("overlap", [False, True])

@@ -188,5 +188,6 @@ def test_the_text_for_odd_rows_has_no_spills(product):
     ],
 )
 def test_other_products_have_none(arguments, constants):
-    program = gemm.compile(*arguments, target="nvidia:sm90a", **constants).program
+    options = {"allow_spills": True}  # nothing is built
+    program = gemm.compile(*arguments, target="nvidia:sm90a", options=options, **constants).program
     assert all(m.residue is None for m in program.lowered.maps)

@@ -93,19 +93,25 @@ DEVICE float gelu_tanh_(float x) {
 
 // -- random numbers ------------------------------------------------------------------------------------
 
-// Philox4x32-10 (Salmon et al., SC'11): word `word` of the block for this counter and key; and all four.
-DEVICE vec<u32, 4> philox_block(u32 c0, u32 c1, u64 offset, u64 seed) {
-  u32 c2 = (u32)offset, c3 = (u32)(offset >> 32), k0 = (u32)seed, k1 = (u32)(seed >> 32);
+// Philox4x32-10 (Salmon et al., SC'11): blocks of four words for counters that differ in their first two words, round by
+// round, since the schedule of keys is common to them; and one word of one block.
+template <int N>
+DEVICE void philox_blocks(vec<u32, 4> (&words)[N], const u32 (&c0)[N], const u32 (&c1)[N], u64 offset, u64 seed) {
+  u32 k0 = (u32)seed, k1 = (u32)(seed >> 32);
+  EACH(i, N) words[i] = vec<u32, 4>{c0[i], c1[i], (u32)offset, (u32)(offset >> 32)};
   EACH(round, 10) {
-    u64 p0 = (u64)0xD2511F53u * c0, p1 = (u64)0xCD9E8D57u * c2;
-    u32 n0 = (u32)(p1 >> 32) ^ c1 ^ k0, n2 = (u32)(p0 >> 32) ^ c3 ^ k1;
-    c1 = (u32)p1, c3 = (u32)p0, c0 = n0, c2 = n2;
+    EACH(i, N) {
+      vec<u32, 4> &x = words[i];
+      const u64 p0 = (u64)0xD2511F53u * x[0], p1 = (u64)0xCD9E8D57u * x[2];
+      x = vec<u32, 4>{(u32)(p1 >> 32) ^ x[1] ^ k0, (u32)p1, (u32)(p0 >> 32) ^ x[3] ^ k1, (u32)p0};
+    }
     k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
   }
-  return vec<u32, 4>{c0, c1, c2, c3};
 }
 DEVICE u32 philox(u32 c0, u32 c1, u64 offset, u64 seed, int word) {
-  const vec<u32, 4> x = philox_block(c0, c1, offset, seed);
+  vec<u32, 4> words[1];
+  philox_blocks(words, {c0}, {c1}, offset, seed);
+  const vec<u32, 4> x = words[0];
   return word & 2 ? (word & 1 ? x[3] : x[2]) : (word & 1 ? x[1] : x[0]);
 }
 
