@@ -58,6 +58,11 @@ class Chip:
     clock: float
     bandwidth: float
 
+    @property
+    def cus_per_xcd(self) -> int:
+        """CUs of one XCD."""
+        return self.cus // self.xcds
+
 
 @dataclass(frozen=True)
 class Hazards:

@@ -49,7 +49,7 @@ class Packer:
 
     def __init__(self, kernel: Kernel, target: Target, prints: bool) -> None:
         self._kernel = kernel
-        self._xcds = target.chips[0].xcds
+        self._chip = target.chips[0]
         atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
         self._reaches = [reach for value, reach in staged_extents(kernel).items() if isinstance(value.type, TensorType)]
@@ -92,7 +92,7 @@ class Packer:
         if blocks > MAX_GRID:
             raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self._kernel.loc)
         rows, cols = (1, 1, *sizes)[-2:]
-        order = choose_order(rows, cols, self._xcds) if blocks else None
+        order = choose_order(rows, cols, self._chip.xcds, self._chip.cus_per_xcd) if blocks else None
         padded = (*sizes, 1, 1, 1, 1)[:MAX_GRID_RANK]
         tail = (*padded, order.chunk, order.window) if order else padded
         pairs = zip(arguments.values(), self._units, strict=True)

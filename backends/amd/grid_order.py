@@ -42,15 +42,17 @@ def tile_of(block: int, rows: int, cols: int, order: GridOrder) -> tuple[int, in
     return windowed_tile(position, rows, cols, order.window)
 
 
-def choose_order(rows: int, cols: int, xcds: int) -> GridOrder:
-    """Windows and chunks from the problem: each XCD's run covers about 8 x 8 tiles, or less on small grids.
+def choose_order(rows: int, cols: int, xcds: int, per_xcd: int) -> GridOrder:
+    """Windows and chunks for a grid, by what the grid model (`model.grid`) finds best over many shapes.
 
-    A chunk above size / xcds would leave no full group, and so remap nothing.
+    The `per_xcd` tiles that an XCD works on at a time are a block eight rows tall. Where two windows divide into
+    whole such blocks for four XCDs each, the XCDs together cover sixteen rows, which is squarer and so asks less
+    of memory. A chunk above size / xcds would leave no full group, and so remap nothing.
     """
-    per_xcd = max(1, rows * cols // xcds)
     window = min(8, rows)
-    chunk = min(window * min(8, cols), per_xcd)
-    return GridOrder(xcds, chunk, window)
+    half = window * cols // 4
+    wide = half > per_xcd and window * cols % (4 * per_xcd) == 0
+    return GridOrder(xcds, max(1, min(half if wide else per_xcd, rows * cols // xcds)), window)
 
 
 def contiguous_transform(block: int, size: int, xcds: int) -> int:

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
+
+from warpwave.tiles.runtime.backend import Suggestion
 
 # Bytes of a and of b along the depth of one pipeline step. gfx950's 160 KB of LDS hold two steps of 256 x 256
 # tiles with 128-byte rows (lowering may cut them further), gfx942's 64 KB two steps with 64-byte rows.
 DEPTH_BYTES = {"gfx942": 64, "gfx950": 128}
 
 
-def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {"BK": DEPTH_BYTES[arch] // int(arguments["a"].dtype.nbytes)}
+def _gemm(arch: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The depth that LDS holds, and for known shapes the tiles of least modelled time."""
+    a, c = arguments["a"], arguments["c"]
+    itemsize = int(a.dtype.nbytes)
+    depth = DEPTH_BYTES[arch] // itemsize
+    if not all((*a.shape[-2:], *c.shape)):  # unknown or empty
+        return {"BK": depth}
+    *batch, rows, cols = c.shape
+    steps = a.shape[-2] * a.shape[-1] // rows  # whichever way a is stored
+    return _modelled_tiles(arch, (rows, cols, steps), itemsize, depth, math.prod(batch))
+
+
+@lru_cache(maxsize=1024)
+def _modelled_tiles(arch: str, shape: tuple[int, int, int], itemsize: int, depth: int, batch: int) -> Suggestion:
+    from warpwave.backends.amd.model.choice import choose_tiles  # most kernels never need it
+
+    choice = choose_tiles(arch, shape, itemsize, depth, batch)
+    tiles = {"BM": choice.best.block_m, "BN": choice.best.block_n}
+    return Suggestion(tiles | {"BK": depth}, dict.fromkeys(tiles, f"modelled {choice}"))
 
 
 def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +41,7 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"BK": 32} if arch == "gfx942" and wide else {}
 
 
-_RULES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
+_RULES: dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]] = {
     "warpwave.kernels.attention:attention": _attention,
     "warpwave.kernels.gemm:gemm": _gemm,
 }

@@ -148,6 +148,14 @@ class DrawsLayouts(Protocol):
         ...
 
 
+class Suggestion(dict[str, Any]):
+    """Constants by name, with reasons for some of them, which `explain()` prints."""
+
+    def __init__(self, constants: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+        super().__init__(constants)
+        self.reasons = reasons
+
+
 @runtime_checkable
 class SuggestsConstants(Protocol):
     """A backend that also has tables of tuned constants."""
@@ -156,6 +164,6 @@ class SuggestsConstants(Protocol):
         """Tuned values for some of a kernel's constants, by name; called at most launches, so it must be quick.
 
         `kernel` is "module:qualified name". `arguments` are the arrays (or specs, or None for absent ones) without the
-        numbers: these may change at every launch, and constants must not.
+        numbers: these may change at every launch, and constants must not. A `Suggestion` also has reasons.
         """
         ...

@@ -16,7 +16,7 @@ from warpwave.tiles.capture.dependencies import freeze
 from warpwave.tiles.errors import CaptureError, ResourceError, TileError, TileTypeError, TileValueError
 from warpwave.tiles.language import context
 from warpwave.tiles.runtime import registry
-from warpwave.tiles.runtime.backend import Backend, Program
+from warpwave.tiles.runtime.backend import Backend, Program, Suggestion
 from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
@@ -154,6 +154,8 @@ class Kernel:
         for name in self.signature.constants:
             source, origins[name] = next((s, o) for s, o in sources if name in s)
             values[name] = source[name]
+            if source is tuned and isinstance(tuned, Suggestion) and name in tuned.reasons:
+                origins[name] += f": {tuned.reasons[name]}"
             if isinstance(values[name], Derived):
                 values[name], origins[name] = self._derive(name, bound), "derived from the arguments"
             if values[name] is REQUIRED:

@@ -14,7 +14,7 @@ from warpwave import bf16, bool_, f32, gl, i32, i64, rt
 from warpwave.tiles.errors import CaptureError, LaunchError, TileTypeError, TileValueError
 from warpwave.tiles.runtime import registry
 from warpwave.tiles.runtime.arrays import Array
-from warpwave.tiles.runtime.backend import Target
+from warpwave.tiles.runtime.backend import Suggestion, Target
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 
@@ -340,6 +340,10 @@ def test_where_constants_come_from(backend):
     assert "B = 8 (tuned for rec)" in text
     assert "flavour = 'mine' (from the call)" in text
     assert text.endswith("nothing to choose")
+    backend.tuned = Suggestion({"B": 8, "flavour": "tuned"}, {"B": "two are slower"})
+    text = double.compile(*[ww.spec("f32[8,8]")] * 2, target="rec").explain()
+    assert "B = 8 (tuned for rec: two are slower)" in text
+    assert "flavour = 'tuned' (tuned for rec)" in text
     backend.tuned = {}
     assert "B = 16 (default)" in double.compile(*[ww.spec("f32[4,4]")] * 2, target="rec").explain()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.model.cu import chip_of
@@ -45,23 +44,28 @@ class Choice:
         return f"{self.best}; {others}" if others else str(self.best)
 
 
-@lru_cache(maxsize=1024)
-def choose_tiles(target: str, m: int, n: int, k: int, itemsize: int, step: int) -> Choice:
-    """Tiles for c[m, n] = a[m, k] b[k, n] on the target's fastest chip.
+def choose_tiles(target: str, shape: tuple[int, int, int], itemsize: int, step: int, batch: int = 1) -> Choice:
+    """Tiles for `batch` products c[m, n] = a[m, k] b[k, n], `shape` (m, n, k), on the target's fastest chip.
 
     The rates are calibrated on bf16 kernels of MI355X that are not ours; times of other targets and dtypes are
     carried over by their published rates. Hence the largest tile stays unless another is clearly faster.
     """
-    found = sorted(_candidates(target, m, n, k, itemsize, step), key=lambda c: c.microseconds)
+    found = sorted(_candidates(target, shape, itemsize, step, batch), key=lambda c: c.microseconds)
     largest = max(found, key=lambda c: (c.block_m * c.block_n, -c.microseconds))
     best = found[0] if found[0].microseconds < GAIN * largest.microseconds else largest
     return Choice(best, tuple(found))
 
 
-def _candidates(target: str, m: int, n: int, k: int, itemsize: int, step: int) -> Sequence[Candidate]:
-    most_m, most_n = _holding(m), _holding(n)
-    fitting = [(bm, bn) for bm, bn in SIZES if bm <= most_m and bn <= most_n]
-    return [_candidate(target, TileGemm(m, n, k, bm, bn, step, itemsize)) for bm, bn in fitting]
+def _candidates(target: str, shape: tuple[int, int, int], itemsize: int, step: int, batch: int) -> Sequence[Candidate]:
+    m, n, k = shape
+    found = []
+    for block_m, block_n in SIZES:
+        if block_m <= _holding(m) and block_n <= _holding(n):
+            stacked = (
+                m if batch == 1 else -(-m // block_m) * block_m * batch
+            )  # as if the products lay one below another
+            found.append(_candidate(target, TileGemm(stacked, n, k, block_m, block_n, step, itemsize)))
+    return found
 
 
 def _holding(extent: int) -> int:

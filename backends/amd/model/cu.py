@@ -75,6 +75,7 @@ def replay_rates(target: Target, chip: Chip, clock: float, memory: Memory) -> di
         "lds_queue": cu.lds_queue,
         "lds_fill": cu.lds_fill,
         "scalar_latency": cu.scalar_latency,
+        "l1_latency": cu.l1_latency,
         "l1_dword": cu.l1_dword,
         "l1_wider": cu.l1_wider,
         "memory_queue": cu.memory_queue,

@@ -101,9 +101,9 @@ class Launch:
     @cached_property
     def rounds(self) -> Rounds:
         """Traffic by round; of a long launch only the first rounds."""
-        per_xcd = self.chip.cus // self.chip.xcds * self.resident
+        per_xcd = self.chip.cus_per_xcd * self.resident
         limit = SAMPLED_ROUNDS * per_xcd * self.chip.xcds if self.problem.splits == 1 else None
-        order = self.order or choose_order(self.problem.rows, self.problem.cols, self.chip.xcds)
+        order = self.order or choose_order(self.problem.rows, self.problem.cols, self.chip.xcds, self.chip.cus_per_xcd)
         tiles = self.tiles or windowed(self.problem, order, limit)
         return rounds_of(self.problem, tiles, self.chip.xcds, per_xcd, self.target.infinity_cache_bytes)
 
