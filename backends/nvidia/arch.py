@@ -39,7 +39,7 @@ class TensorMapLimits:
 
     max_rank: int = 5
     max_box: int = 256
-    alignment: int = 16  # of the base address and of every stride, in bytes
+    alignment: int = 16  # of the base address, of every stride and of where a box's rows begin, in bytes
     max_stride: int = 1 << 40  # bytes, exclusive
     max_extent: int = 1 << 32
     swizzles: tuple[int, ...] = (128, 64, 32)

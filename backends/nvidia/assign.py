@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warpwave.backends.nvidia.arch import WARP
-from warpwave.backends.nvidia.layout import accumulator_layout, by_residues, operand_layout
+from warpwave.backends.nvidia.layout import accumulator_layout, operand_layout
 from warpwave.backends.nvidia.plan import Plan
 from warpwave.tiles.ir import Kernel, Value
 from warpwave.tiles.simt.assign import Assigner, is_laid_out
@@ -16,8 +16,7 @@ def assign_layouts(kernel: Kernel, plan: Plan) -> dict[Value, Layout]:
     for op, product in plan.products.items():
         rows, cols = op.result.tile.shape
         warpgroups = product.engine == "wgmma"
-        layout = accumulator_layout((rows, cols), plan.warps, product.over, warpgroups=warpgroups)
-        assigner.give(op.result, by_residues(layout) if plan.by_residues else layout)
+        assigner.give(op.result, accumulator_layout((rows, cols), plan.warps, product.over, warpgroups=warpgroups))
     for op, product in plan.products.items():
         a = op.operands[1]
         if product.engine != "fma" and is_laid_out(a) and a.tile.dtype.bits == 16 and not op.attrs["transpose_a"]:

@@ -28,7 +28,6 @@ FLAGS = ("--std=c++20", "--fmad=false", "--generate-line-info", "--ptxas-options
 REMEDY = "pip install nvidia-cuda-nvrtc cuda-bindings"
 INCLUDE = Path(__file__).parent / "include"
 ALL = 2**32 - 1  # every tensor: what `.asm` and `.resources` show
-BY_RESIDUES = 1 << 32  # in the mask TMA: maps by residues
 CONTEXT = 2  # lines of source shown around an error
 
 
@@ -74,8 +73,7 @@ def build(lowered: Lowered, target: Target, wide: int, tma: int) -> Built:
             "nvcc is installed",
             hint=REMEDY,
         )
-    options = (*FLAGS, f"--gpu-architecture={target.arch}", f"-DWIDE={wide}u", f"-DTMA={tma & ALL}u")
-    options += ("-DBY_RESIDUES",) if tma & BY_RESIDUES else ()
+    options = (*FLAGS, f"--gpu-architecture={target.arch}", f"-DWIDE={wide}u", f"-DTMA={tma}u")
     folder = cache_directory() / _key(lowered, compiler, options)
     if not (folder / "kernel.cubin").exists():
         _save(folder, _compile(compiler, lowered, target, options))

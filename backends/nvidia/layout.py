@@ -11,7 +11,6 @@ from warpwave.tiles.simt.layout import Coord, Layout, real_digits, round_up, wav
 ROWS, COLS = 16, 16  # of a base tile
 WARPGROUP_ROWS = 64
 LANES: tuple[Coord, ...] = ((0, 2), (0, 4), (1, 0), (2, 0), (4, 0))
-LANES_BY_RESIDUES: tuple[Coord, ...] = ((0, 16), (0, 32), (8, 0), (16, 0), (32, 0))
 
 
 def accumulator_layout(shape: tuple[int, int], warps: int, over: tuple[int, int], *, warpgroups: bool) -> Layout:
@@ -31,16 +30,6 @@ def accumulator_layout(shape: tuple[int, int], warps: int, over: tuple[int, int]
     waves = (*digits, (wn, (0, cols * COLS)), (warps // (wm * wn), (0, 0)))
     width = wgmma_columns(cols * COLS) // 2 if warpgroups else 4  # the registers of one instruction's result
     return Layout(LANES, real_digits(waves), _items(rows, step, cols), width)
-
-
-def by_residues(layout: Layout) -> Layout:
-    """An accumulator of operands whose rows come by residues: of each 64 rows and columns, m is m % 8 * 8 + m / 8."""
-
-    def moved(part: Coord) -> Coord:
-        return tuple(x // WARPGROUP_ROWS * WARPGROUP_ROWS + x % 8 * 8 + x % WARPGROUP_ROWS // 8 for x in part)
-
-    waves = tuple((n, moved(part)) for n, part in layout.waves)
-    return Layout(tuple(map(moved, layout.lanes)), waves, tuple(map(moved, layout.items)), layout.width)
 
 
 def wgmma_columns(cols: int) -> int:

@@ -15,11 +15,6 @@ is the kernel's i-th tensor parameter, and the runtime sets it where the tensor 
 - WIDE: rows contiguous, 16-byte aligned, of whole 16-byte units;
 - TMA: base 16-byte aligned, last stride 1, other strides positive multiples of 16 bytes below 2^40, no extent 0.
 
-Where some of the tensors that have maps by residues do not allow TMA, but all allow those, -DBY_RESIDUES is set and
-TMA's bits are about them: last stride 1, at least RESIDUES rows, elements of 2 bytes, so that every eighth row lies a
-multiple of 16 bytes further; rank, other strides and limits as above. Their parameters come last, and only this
-variant has them.
-
 Strides of axes with one element do not count, as nothing lies there. A cluster launch's grid is rounded up to whole
 clusters, or down if it is persistent: a block must compare its number with the grid's sizes.
 """
@@ -30,8 +25,6 @@ from dataclasses import dataclass
 
 from warpwave.tiles.ir import Op
 
-RESIDUES = 8  # 16 bytes / 2 bytes: rows that differ by so many in number are equally aligned
-
 
 @dataclass(frozen=True)
 class TensorMap:
@@ -41,9 +34,6 @@ class TensorMap:
     first; box (P, rows, 1, ...) with P = swizzle bytes / element size. A tile is loaded by one copy for each panel
     of P columns, at coordinates (first column + p * P, first row, ...), so that columns are bounded exactly
     (ThunderKittens makes panels an axis, which reads on into the next row).
-
-    With a `residue` r the map's rows are rows r, r + RESIDUES, r + 2 RESIDUES ... of the tensor. Its columns begin
-    where the 16 bytes begin in which row r does: an element's column is counted from there.
     """
 
     param: str
@@ -51,7 +41,6 @@ class TensorMap:
     rows: int  # of the box, at most 256
     cols: int  # of the tile, in elements: whole panels
     swizzle: int  # 128, 64 or 32 bytes
-    residue: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +54,7 @@ class Lowered:
     shared_bytes: int  # dynamic shared memory
     cluster: int  # blocks of a cluster, 1 if none
     persistent: bool  # grid = min(blocks, multiprocessors * resident blocks), else grid = blocks; 1-D
-    maps: tuple[TensorMap, ...]  # those with a residue come last
+    maps: tuple[TensorMap, ...]
     reasons: tuple[str, ...]  # lines of explain()
     checks: tuple[Op, ...]
     prints: tuple[Op, ...]

@@ -53,7 +53,6 @@ class Plan:
     `cluster`: blocks that share what they load.
     `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
     `turns`: warpgroups with a late product issue products in turns.
-    `by_residues`: tiles come through maps of every eighth row, for tensors whose rows are not aligned.
     `single_stages`: of tiles that are loaded once for each block.
     `lag`: steps that the second of two warpgroups stays behind the first.
     `resident`: blocks of a multiprocessor that the assembler shall leave registers for, if it need not spill for it.
@@ -72,7 +71,6 @@ class Plan:
     single_stages: int = 1
     cluster: int = 1
     persistent: bool = False
-    by_residues: bool = False
     resident: int = 1
     folded: bool = False
     products: dict[Op, Product] = field(default_factory=dict)
@@ -82,11 +80,6 @@ class Plan:
     def uses_wgmma(self) -> bool:
         """Whether products read shared memory asynchronously."""
         return any(product.engine == "wgmma" for product in self.products.values())
-
-    @property
-    def producers(self) -> int:
-        """Warps that move tiles: many small copies take more than one thread."""
-        return 4 if self.by_residues else 1
 
     @property
     def threads(self) -> int:

@@ -23,7 +23,6 @@ from warpwave.backends.nvidia.lower.outbox import (
     stores_come_last,
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
-from warpwave.backends.nvidia.lower.residues import can_load_by_residues
 from warpwave.backends.nvidia.lower.rings import can_produce, make_rings, single_loads
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
@@ -40,7 +39,6 @@ from warpwave.tiles.simt.writer import Writer
 
 PRODUCER_REGISTERS = 24  # what one thread that issues copies needs; the computing warps get the rest
 
-BY_RESIDUES = "copies of 8 rows, each eighth of the tensor's, by four producer warps"
 ENGINES = {"wgmma": lower_wgmma, "mma": lower_mma, "fma": lower_fma}
 
 
@@ -82,8 +80,8 @@ def lower_op(lw: NvidiaLowering, op: Op) -> None:
 def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered:
     """The whole kernel as CUDA C++ for one target.
 
-    Where a producer warp can feed the pipelines there are more texts: one with it, one for tensors that the bulk copy
-    engine does not take, and maybe one for those that it takes by residues. The runtime says which by the masks.
+    Where a producer warp can feed the pipelines there are two texts, one with it and one for tensors that the bulk
+    copy engine does not take; the runtime says which by the masks.
     """
     plain = _lowering(kernel, target, make_plan(kernel, target, options))
     schedule = options.get("schedule", "auto")
@@ -104,12 +102,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         special.plan.cluster = plain.plan.cluster = wanted
     _fit(plain, _emit)
     _fit(special, _emit_specialised)
-    reasons = [*special.plan.reasons, BY_RESIDUES]
-    odd = _lowering(kernel, target, replace(special.plan, by_residues=True, reasons=reasons))
-    if special.plan.cluster > 1 or not can_load_by_residues(odd):
-        return _lowered([special, plain])
-    _fit(odd, _emit_specialised)
-    return _lowered([special, odd, plain])
+    return _lowered([special, plain])
 
 
 def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> NvidiaLowering:
@@ -179,16 +172,14 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     for op in before:
         lw.lower_op(op)
     keep = lw.prologue
-    few = PRODUCER_REGISTERS * (2 if lw.plan.by_residues else 1)
     with lw.body.block(f"if (warp_id >= {lw.waves})"):
-        lw.body.line(f"ptx::fewer_registers<{few}>();" if lw.waves >= 8 else "")
-        alone = f"warp_id == {lw.waves} && " if lw.plan.producers == 1 else ""
-        with lw.body.block(f"if ({alone}lane == 0)"):
+        lw.body.line(f"ptx::fewer_registers<{PRODUCER_REGISTERS}>();" if lw.waves >= 8 else "")
+        with lw.body.block(f"if (warp_id == {lw.waves} && lane == 0)"):
             declare_places(lw)
             with own_blocks(lw):
                 produce(lw, Block([], rest))
     with lw.body.block("else"):
-        registers = _computing_registers(lw, few)
+        registers = _computing_registers(lw)
         lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
         lw.plan.turns = lw.plan.turns and can_take_turns(lw)
         if lw.plan.turns:
@@ -212,7 +203,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         meet_cluster(lw)
 
 
-def _computing_registers(lw: NvidiaLowering, producer: int) -> int:
+def _computing_registers(lw: NvidiaLowering) -> int:
     """Registers of a computing thread: all that the block was launched with, but for the producer's warpgroup.
 
     What the multiprocessor has beyond that the block never gets: `setmaxnreg` would wait for ever.
@@ -220,7 +211,7 @@ def _computing_registers(lw: NvidiaLowering, producer: int) -> int:
     threads, granule = lw.plan.threads, lw.target.register_granule
     launched = lw.target.registers_of_a_thread(threads) * threads
     computing = lw.waves * WARP
-    return min(240, (launched - producer * (threads - computing)) // computing // granule * granule)
+    return min(240, (launched - PRODUCER_REGISTERS * (threads - computing)) // computing // granule * granule)
 
 
 def _lowered(lowerings: Sequence[NvidiaLowering]) -> Lowered:
@@ -249,8 +240,7 @@ def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
         reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
     for other in others:
         extra = [r for r in other.plan.reasons if r not in reasons]
-        case = "whose rows are not 16-byte aligned" if other.plan.by_residues else "that the engine does not take"
-        reasons += [f"for tensors {case}: {r}" for r in extra]
+        reasons += [f"for tensors that the engine does not take: {r}" for r in extra]
     return tuple(reasons)
 
 

@@ -6,12 +6,11 @@ other, and needs no other warp. What lies outside the tensor is not written.
 
 from __future__ import annotations
 
-from warpwave.backends.nvidia.layout import LANES, LANES_BY_RESIDUES, ROWS
+from warpwave.backends.nvidia.layout import LANES, ROWS
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.operands import warp_origin
 from warpwave.backends.nvidia.lower.place import SWIZZLES
-from warpwave.backends.nvidia.lower.residues import CHUNK, fill_by_residues, send_by_residues
-from warpwave.backends.nvidia.lower.rings import box_place, map_number, pipelines
+from warpwave.backends.nvidia.lower.rings import begins_aligned, box_place, map_number, pipelines
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Block, Op, walk
 from warpwave.tiles.simt.memory import lower_store, open_window
@@ -57,61 +56,44 @@ def _suits(lw: NvidiaLowering, op: Op) -> bool:
     if tile.rank != 2 or tile.dtype.bits != 16 or tile.space != "register" or tensor.tensor.rank > 5:
         return False
     layout = lw.layout(value)
-    lanes = LANES_BY_RESIDUES if lw.plan.by_residues else LANES
-    whole = layout.lanes == lanes and layout.extent == tile.shape and not layout.wave_copies
-    if lw.plan.by_residues and (op.attrs["unit"] != "tile" or tile.shape[0] % CHUNK):
-        return False
-    return whole and op.attrs["axes"][-1] == len(coords) - 1
+    whole = layout.lanes == LANES and layout.extent == tile.shape and not layout.wave_copies
+    return whole and begins_aligned(lw, op, coords, tile)
 
 
 def lower_posted_store(lw: NvidiaLowering, op: Op) -> None:
     """Panel after panel; tensors that the engine does not take are written by the threads."""
-    tensor, value = op.operands[:2]
+    tensor, value, *coords = op.operands
     name = lw.kernel.param_names[lw.kernel.params.index(tensor)]
     body, layout, source = lw.body, lw.layout(value), lw.name(value)
     blocks = sorted({i[0] // ROWS * ROWS for i in layout.items})
     cols = 2 * len(layout.items) // len(blocks)
     panel = next(c for c in (64, 32, 16) if cols % c == 0)
     panels = cols // panel
+    number = map_number(lw, TensorMap(name, tuple(op.attrs["axes"]), ROWS, panel, 2 * panel))
     left = 1 if len(blocks) * panels % BUFFERS == 0 else 0  # copies that may still read when a buffer is used again
     if lw.outbox_in_rings:
         lw.barrier()  # all warps are done with what they read there
         lw.outbox_in_rings = False
     with body.block(f"if constexpr (tma_{name})"):
-        within = 1 if lw.plan.by_residues else 0  # the digit that counts the warps of a warpgroup
-        row, col = (warp_origin(lw, layout, axis, skip=within) for axis in (0, 1))
+        window = open_window(lw, tensor, coords, value.tile, op)
+        row, col = (warp_origin(lw, layout, axis) for axis in (0, 1))
         body.line(f"const int warp_row = {row}, warp_col = {col};")
         with body.each(len(blocks), "m"), body.each(panels, "panel"):
             body.line(f"const int turn = (m * {panels} + panel) % {BUFFERS};")
             body.line(f"const u32 buffer = smem_at + {lw.outbox} + (warp_id * {BUFFERS} + turn) * {BUFFER_BYTES};")
             body.line(f"if (lane == 0) ptx::bulk_wait_read<{left}>();")
             body.line("__syncwarp();")
-            if lw.plan.by_residues:
-                fill_by_residues(lw, source, cols)
-            else:
-                _fill(lw, source, cols, panel)
+            _fill(lw, source, cols, panel)
             body.line("ptx::fence_async_shared();")
             body.line("__syncwarp();")
             with body.block("if (lane == 0)"):
-                row, col = f"warp_row + {lw.table(blocks)}[m]", f"warp_col + panel * {panel}"
-                if lw.plan.by_residues:
-                    send_by_residues(lw, op, row, col)
-                else:
-                    _send(lw, op, row, col, panel)
+                row = f"warp_row + {lw.table(blocks)}[m]"
+                place = box_place(lw, op, coords, window.origins, row, f"warp_col + panel * {panel}")
+                body.line(f"const int place[] = {{{place}}};")
+                body.line(f"ptx::tensor_store(&map_{number}, buffer, place);")
                 body.line("ptx::bulk_commit();")
     with body.block("else"):
         lower_store(lw, op)
-
-
-def _send(lw: NvidiaLowering, op: Op, row: str, col: str, panel: int) -> None:
-    """Start the copy of a buffer, whose first row and column are given."""
-    tensor, value, *coords = op.operands
-    name = lw.kernel.param_names[lw.kernel.params.index(tensor)]
-    number = map_number(lw, TensorMap(name, tuple(op.attrs["axes"]), ROWS, panel, 2 * panel))
-    lw.prologue.line(f"if constexpr (tma_{name}) if (lane == 0) ptx::prefetch_map(&map_{number});")
-    window = open_window(lw, tensor, coords, value.tile, op)
-    lw.body.line(f"const int place[] = {{{box_place(lw, op, coords, window.origins, row, col)}}};")
-    lw.body.line(f"ptx::tensor_store(&map_{number}, buffer, place);")
 
 
 def _fill(lw: NvidiaLowering, source: str, cols: int, panel: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from warpwave.backends.nvidia.lower.clusters import is_common
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.residues import copy_by_residues
 from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, box_rows, map_of, producer_ops
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.context import SharedTile
@@ -18,13 +17,13 @@ from warpwave.tiles.simt.pipeline import Loop, StagedLoad, feeding, staged_loads
 
 
 def init_rings(lw: NvidiaLowering) -> None:
-    """Barriers, once for the block: each producer warp fills its part, every computing warp empties."""
+    """Barriers, once for the block: the producer alone fills, every computing warp empties."""
     body = lw.body
     with body.block("if (thread == 0)"):
         for ring in dict.fromkeys(lw.rings.values()):
             with body.each(ring.stages, "stage"), body.each(len(ring.groups), "group"):
                 at = f"smem_at + {ring.barriers} + (stage * {len(ring.groups)} + group) * 16"
-                body.line(f"ptx::mbarrier_init({at}, {lw.plan.producers});")
+                body.line(f"ptx::mbarrier_init({at}, 1);")
                 body.line(f"ptx::mbarrier_init({at} + 8, {lw.waves * lw.plan.cluster});")
         body.line("ptx::fence_barrier_init();")
     if lw.plan.cluster > 1:
@@ -104,7 +103,7 @@ def _fill_stage(lw: NvidiaLowering, ring: Ring, ops: list[Op]) -> None:
     loads = ring.loads(ops)
     for number, group in enumerate(ring.groups):
         lw.body.line(f"ptx::mbarrier_wait({ring.empty(number)}, {ring.phase(number)} ^ 1);")
-        total = sum(_bytes(loads[i]) for i in group) // lw.plan.producers
+        total = sum(_bytes(loads[i]) for i in group)
         lw.body.line(f"ptx::mbarrier_arrive_expect({ring.full(number)}, {total});")
         for i in group:
             with lw.body.block(""):
@@ -123,9 +122,6 @@ def _bytes(load: StagedLoad) -> int:
 
 def _copy(lw: NvidiaLowering, load: StagedLoad, target: SharedTile, barrier: str) -> None:
     """One instruction for each panel and box of rows; what lies outside the tensor arrives as zeros."""
-    if lw.plan.by_residues:
-        copy_by_residues(lw, load, target, barrier)
-        return
     tensor, _, *coords = load.op.operands
     rows, size = load.tile.shape[0], load.tile.dtype.nbytes
     common = lw.plan.cluster > 1 and is_common(lw, load.op)

@@ -9,6 +9,7 @@ from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.pipeline import is_zero_fill
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import OPS, Block, Op, Value, walk
+from warpwave.tiles.simt.alignment import origin_divisor
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
 from warpwave.tiles.simt.products import ancestors
@@ -98,8 +99,15 @@ def _is_bulk(lw: NvidiaLowering, load: Op) -> bool:
     """A matrix whose columns lie along the tensor's last axis, with zeros outside the tensor."""
     tile: TileType = load.attrs["type"]
     tensor, fill, *coords = load.operands
-    axes = load.attrs["axes"]
-    return tile.rank == 2 and is_zero_fill(lw, fill) and axes[-1] == len(coords) - 1 and tensor.tensor.rank <= 5
+    inside = tile.rank == 2 and is_zero_fill(lw, fill) and tensor.tensor.rank <= 5
+    return inside and begins_aligned(lw, load, coords, tile)
+
+
+def begins_aligned(lw: NvidiaLowering, op: Op, coords: Sequence[Value], tile: TileType) -> bool:
+    """Whether a tile's rows lie along the tensor's and begin where the engine can: at multiples of 16 bytes."""
+    assert lw.target.tensor_maps is not None
+    along = op.attrs["axes"][-1] == len(coords) - 1
+    return along and origin_divisor(lw, op, coords, tile) * tile.dtype.nbytes % lw.target.tensor_maps.alignment == 0
 
 
 def producer_ops(block: Block, singles: Collection[Op] = ()) -> list[Op] | None:

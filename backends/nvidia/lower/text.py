@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.residues import group_name
-from warpwave.backends.nvidia.lowered import RESIDUES, TensorMap
+from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
 
 
 def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
-    """The whole source: one text, or one for each kind of tensors; `located` with line directives."""
+    """The whole source: one text, or one with a producer and one without; `located` with line directives."""
     lines = [
         '#include "warpwave.cuh"',
         "",
@@ -36,9 +35,7 @@ def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
 def _condition(lw: NvidiaLowering, *, first: bool) -> str:
     """When this text is the one that is compiled."""
     if first:
-        return f"#if !defined BY_RESIDUES && (TMA & {_bulk_mask(lw):#x}) == {_bulk_mask(lw):#x}"
-    if lw.plan.by_residues:
-        return "#elif defined BY_RESIDUES  // rows are not 16-byte aligned: every eighth row has maps of its own"
+        return f"#if (TMA & {_bulk_mask(lw):#x}) == {_bulk_mask(lw):#x}"
     return "#else  // some tensor is not for the bulk copy engine: all warps copy"
 
 
@@ -90,11 +87,8 @@ def _parameters(lw: NvidiaLowering, maps: Sequence[TensorMap]) -> list[str]:
             parameters.append(f"const __grid_constant__ {kind} {name}_")
         else:
             parameters.append(f"const {ctype(value.type.dtype)} {name}_")
-    direct = [m for m in maps if m.residue is None]
-    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(len(direct))]
+    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(len(maps))]
     parameters += ["const __grid_constant__ grid_sizes grid", "int *status"]
     if any(op.name == "print" for op in walk(kernel.body)):
         parameters.append("u64 *prints")
-    groups = range(0, len(lw.maps), RESIDUES) if lw.plan.by_residues else ()
-    parameters += [f"const __grid_constant__ residue_maps {group_name(i)}" for i in groups]
     return parameters

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import TensorMapLimits
-from warpwave.backends.nvidia.lowered import RESIDUES
 
 ALL = 2**32 - 1
 UNIT = 16  # bytes of a wide access
@@ -28,12 +27,6 @@ class View:
         pairs = zip(self.strides[:-1], self.shape[:-1], strict=True)
         return [stride * self.nbytes for stride, extent in pairs if extent != 1]
 
-    def every(self, count: int, axis: int) -> View:
-        """Each `count`-th coordinate of an axis."""
-        shape, strides = list(self.shape), list(self.strides)
-        shape[axis], strides[axis] = -(-shape[axis] // count), strides[axis] * count
-        return replace(self, shape=tuple(shape), strides=tuple(strides))
-
 
 def is_wide(view: View) -> bool:
     """Rows contiguous, 16-byte aligned and of whole 16-byte units."""
@@ -47,13 +40,6 @@ def fits_maps(view: View) -> bool:
     if view.misalignment % _LIMITS.alignment or 0 in view.shape or view.strides[-1:] != (1,):
         return False
     return all(0 < s < _LIMITS.max_stride and s % _LIMITS.alignment == 0 for s in view.outer)
-
-
-def fits_maps_by_residues(view: View, rows: int) -> bool:
-    """Whether maps of every eighth row can be encoded; `rows` is the axis of the rows."""
-    if view.nbytes * RESIDUES != UNIT or view.misalignment % view.nbytes or view.shape[rows] < RESIDUES:
-        return False
-    return fits_maps(replace(view.every(RESIDUES, rows), misalignment=0))
 
 
 def wide_mask(views: Sequence[View]) -> int:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from warpwave.backends.nvidia.lowered import RESIDUES, Lowered
+from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
@@ -30,15 +30,13 @@ class Layout:
     grid: int
     status: int
     prints: int | None
-    maps_by_residues: tuple[int, ...]
     nbytes: int
 
     @property
     def offsets(self) -> tuple[int, ...]:
         """Of all parameters in the kernel's order."""
         last = () if self.prints is None else (self.prints,)
-        groups = self.maps_by_residues[::RESIDUES]  # one structure each
-        return (*self.arguments, *self.maps, self.grid, self.status, *last, *groups)
+        return (*self.arguments, *self.maps, self.grid, self.status, *last)
 
 
 def layout_of(kernel: Kernel, lowered: Lowered) -> Layout:
@@ -53,12 +51,10 @@ def layout_of(kernel: Kernel, lowered: Lowered) -> Layout:
 
     codes = tuple(_code(value.type) for value in kernel.params)
     arguments = tuple(place(struct.calcsize(c), 8 if c[0] == "Q" else struct.calcsize(c)) for c in codes)
-    direct = [m for m in lowered.maps if m.residue is None]
-    maps = tuple(place(NBYTES, MAP_ALIGNMENT) for _ in direct)
+    maps = tuple(place(NBYTES, MAP_ALIGNMENT) for _ in lowered.maps)
     grid, status = place(4 * GRID_RANK, 4), place(8, 8)
     prints = place(8, 8) if lowered.prints else None
-    by_residues = tuple(place(NBYTES, MAP_ALIGNMENT) for _ in lowered.maps[len(direct) :])
-    return Layout(arguments, codes, maps, grid, status, prints, by_residues, end)
+    return Layout(arguments, codes, maps, grid, status, prints, end)
 
 
 def _code(type_: object) -> str:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpwave.backends.nvidia.build import BY_RESIDUES
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import masks
 from warpwave.backends.nvidia.runtime.devices import Device
 from warpwave.backends.nvidia.runtime.functions import Function, Functions
-from warpwave.backends.nvidia.runtime.masks import UNIT, View
+from warpwave.backends.nvidia.runtime.masks import View
 from warpwave.backends.nvidia.runtime.packing import Argument, Layout, template
 from warpwave.backends.nvidia.runtime.tensor_maps import MapParameters, encode, map_parameters
 from warpwave.tiles.errors import UnsupportedError
@@ -31,7 +30,6 @@ class MapSlot:
     offset: int
     tensor: int  # its place among the tensor arguments
     parameters: MapParameters
-    skipped: int = 0  # bytes from the tensor's address to where the map begins, which is rounded down
     _encoded: dict[int, bytes] = field(default_factory=dict)
 
     def encoded(self, address: int) -> bytes:
@@ -40,7 +38,7 @@ class MapSlot:
         if found is None:
             if len(self._encoded) >= REMEMBERED:
                 self._encoded.clear()
-            found = self._encoded[address] = encode(self.parameters, (address + self.skipped) // UNIT * UNIT)
+            found = self._encoded[address] = encode(self.parameters, address)
         return found
 
 
@@ -86,14 +84,11 @@ class Planner:
 
     def _maps(self, arrays: Sequence[Array], names: Sequence[str], tma: int) -> tuple[MapSlot, ...]:
         slots = []
-        offsets = (*self.layout.maps, *self.layout.maps_by_residues)
-        for spec, offset in zip(self.lowered.maps, offsets, strict=True):
+        for spec, offset in zip(self.lowered.maps, self.layout.maps, strict=True):
             place = names.index(spec.param)
-            if tma >> place & 1 and (spec.residue is not None) == bool(tma & BY_RESIDUES):
+            if tma >> place & 1:
                 array = arrays[place]
-                skipped = (spec.residue or 0) * array.strides[spec.axes[0]] * array.dtype.nbytes
-                described = array.dtype, array.shape, array.strides, array.address % UNIT
-                slots.append(MapSlot(offset, place, map_parameters(spec, *described), skipped))
+                slots.append(MapSlot(offset, place, map_parameters(spec, array.dtype, array.shape, array.strides)))
         return tuple(slots)
 
 
@@ -104,13 +99,8 @@ def view_of(array: Array) -> View:
 
 def variant(lowered: Lowered, tensors: Mapping[str, View]) -> tuple[int, int]:
     """The masks WIDE and TMA for these tensors, in parameter order."""
-    views, names = list(tensors.values()), list(tensors)
-    wide, tma = masks.wide_mask(views), masks.map_mask(views, _mapped(lowered, names))
-    rows = {m.param: m.axes[0] for m in lowered.maps if m.residue is not None}
-    bits = sum(1 << names.index(name) for name in rows)
-    if bits & ~tma and all(masks.fits_maps_by_residues(tensors[name], axis) for name, axis in rows.items()):
-        return wide, bits | BY_RESIDUES
-    return wide, tma
+    views = list(tensors.values())
+    return masks.wide_mask(views), masks.map_mask(views, _mapped(lowered, tensors))
 
 
 def best_variant(kernel: Kernel, lowered: Lowered) -> tuple[int, int]:

@@ -9,13 +9,11 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpwave.backends.nvidia.arch import TensorMapLimits
-from warpwave.backends.nvidia.lowered import RESIDUES, TensorMap
+from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.backends.nvidia.runtime import driver
 from warpwave.tiles.dtypes import DType
 
 NBYTES = 128
-ALIGNMENT = TensorMapLimits().alignment
 _NO_STRIDE = 16  # of an axis of one element: any legal value
 
 _DATA_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "i64": "INT64"}
@@ -32,16 +30,9 @@ class MapParameters:
     swizzle: int
 
 
-def map_parameters(
-    spec: TensorMap, dtype: DType, shape: Sequence[int], strides: Sequence[int], misalignment: int = 0
-) -> MapParameters:
-    """The map of a tensor that `masks` accepted; strides count elements, `misalignment` is the address modulo 16."""
+def map_parameters(spec: TensorMap, dtype: DType, shape: Sequence[int], strides: Sequence[int]) -> MapParameters:
+    """The map of a tensor that `masks.fits_maps` accepted; strides count elements."""
     rows, cols = spec.axes
-    if spec.residue is not None:
-        shape, strides = list(shape), list(strides)
-        shape[cols] += (misalignment + spec.residue * strides[rows] * dtype.nbytes) % ALIGNMENT // dtype.nbytes
-        shape[rows] = -(-(shape[rows] - spec.residue) // RESIDUES)
-        strides[rows] *= RESIDUES
     others = [axis for axis in reversed(range(len(shape))) if axis not in spec.axes]
     axes = (cols, rows, *others)
     return MapParameters(

@@ -55,6 +55,27 @@ def test_a_producer_needs_loads_that_no_tile_decides(product):
 
 
 @ww.kernel
+def shifted(a: gl, b: gl, c: gl, *, FIRST):
+    """c = a[:, FIRST:] @ b[:, FIRST:].T, stored from column FIRST on."""
+    acc = ww.zeros(rt[f32, 64, 64])
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    for k in ww.pipeline(cdiv(a.cols, 64)):
+        at = k * 64 + FIRST
+        left = ww.load(a, (m * 64, at), st[a.dtype, 64, 64], unit="element")
+        right = ww.load(b, (n * 64, at), st[b.dtype, 64, 64], unit="element")
+        acc = ww.mma_ABt(acc, left, right)
+    ww.store(c, (m * 64, n * 64 + FIRST), acc, unit="element")
+
+
+@pytest.mark.parametrize(("first", "copied"), [(0, True), (8, True), (4, False), (1, False)])
+def test_boxes_of_the_copy_engine_begin_at_multiples_of_16_bytes(first, copied):
+    """Else it faults: an illegal instruction on an H200."""
+    x = ww.spec("bf16[256,256]")
+    built = shifted.compile(x, x, x, FIRST=first, target="nvidia:sm90a", options={"allow_spills": True})
+    assert ("tensor_load(" in built.source) == ("tensor_store(" in built.source) == copied
+
+
+@ww.kernel
 def looked_up(a: gl, b: gl, c: gl, order: gl):
     """The order of the depth is the sum of a tile: not known before the block has computed it."""
     acc = ww.zeros(rt[f32, 64, 64])

@@ -8,16 +8,6 @@ namespace ww {
 
 using ptx::tensor_map;
 
-// Maps of every eighth row of a tensor, by the residues of the rows' numbers modulo 8.
-struct residue_maps {
-  tensor_map of[8];
-};
-
-// The column of a residue's map at which its rows begin: maps begin at multiples of 16 bytes.
-template <class T> DEVICE int first_column(const T &t, int axis, int residue) {
-  return (int)((u64)t.data / sizeof(*t.data) + residue * t.strides[axis]) & (16 / (int)sizeof(*t.data) - 1);
-}
-
 // Stands where kittens::tma wants a global tensor: `tma::load_async(tile, mapped(map), {b, d, r, c}, semaphore)`. The
 // map has five axes, as kittens::gl makes them for swizzled tiles.
 struct mapped {
