@@ -8,7 +8,7 @@ the chips; multiprocessors and L2 of the H200 were read on one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 WARP = 32
 WARPGROUP = 128
@@ -90,6 +90,14 @@ class Target:
     def has_portable_ptx(self) -> bool:
         """Whether newer devices' drivers assemble its PTX: not that with features of one architecture (sm_90a)."""
         return self.arch[-1].isdigit()
+
+    def shared_by(self, blocks: int) -> Target:
+        """What one of so many blocks has that share a multiprocessor."""
+        if blocks == 1:
+            return self
+        shared = self.shared_per_sm // blocks // self.shared_granule * self.shared_granule - self.reserved_shared
+        registers = self.registers_per_sm // blocks
+        return replace(self, shared_per_block=min(shared, self.shared_per_block), registers_per_sm=registers)
 
     def registers_of_a_thread(self, threads: int) -> int:
         """Registers that each thread has if a block of so many has the multiprocessor for itself."""

@@ -21,9 +21,11 @@ from warpwave.tiles.simt.products import (
 )
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster", "turns", "lag")
+OPTIONS = ("warps", "stages", "schedule", "window", "overlap", "cluster", "turns", "lag", "blocks")
 SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
+LONE_STAGES = 8  # of a producer's ring, if nothing but products keeps the computing warps busy
+LAG = 2
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
 MOST_HELD = {1: 160, 4: 160, 8: 200, 12: 140, 16: 100}
 # Warps of a multiprocessor that hide each other's latency where memory is the limit, with 64 registers a thread; for
@@ -54,6 +56,7 @@ class Plan:
     `overlap`: a chained product runs one iteration late, under the arithmetic of the next.
     `turns`: warpgroups with a late product issue products in turns.
     `single_stages`: of tiles that are loaded once for each block.
+    `blocks`: of this kernel that share a multiprocessor.
     `lag`: steps that the second of two warpgroups stays behind the first.
     `resident`: blocks of a multiprocessor that the assembler shall leave registers for, if it need not spill for it.
     `windowed`: blocks visit the last two grid dimensions in windows, for the L2.
@@ -69,6 +72,7 @@ class Plan:
     turns: bool = False
     lag: int = 0
     single_stages: int = 1
+    blocks: int = 1
     cluster: int = 1
     persistent: bool = False
     resident: int = 1
@@ -99,7 +103,8 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     plan = Plan(0, options.get("stages") or WANTED_STAGES, window=options.get("window") or WINDOW)
     plan.overlap = bool(options.get("overlap", True))
     plan.turns = bool(options.get("turns", False))
-    plan.lag = int(options.get("lag", 0))
+    plan.lag = int(options.get("lag", LAG))
+    plan.blocks = int(options.get("blocks", 1))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
     grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
@@ -118,6 +123,11 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     if not found:
         _ask_for_residents(kernel, target, plan)
     return plan
+
+
+def ring_stages(plan: Plan, options: Mapping[str, Any]) -> int:
+    """Stages that a producer's ring should have: asked for, or enough to hide the memory's latency."""
+    return options.get("stages") or (LONE_STAGES if len(plan.products) == 1 else plan.stages)
 
 
 def _last_axis(kernel: Kernel) -> int:
@@ -139,7 +149,9 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
     single = any(op.operands[1].tile.dtype.name == "f32" and op.attrs["precision"] != "tf32" for op in found)
     choices = (12,) if rows == 192 else (1, 4, 8, 16)[single:]
     share = 4 if single else 1  # without matrix instructions operands are held in registers, too
-    enough = (w for w in choices if held * share <= MOST_HELD[w] * w and (w > 4 or largest <= 32 * WARP * w))
+    # A lone product of 64 rows is one warpgroup's: split columns would be read at half the rate.
+    least = 64 if len(found) == 1 and rows == 64 else 32
+    enough = (w for w in choices if held * share <= MOST_HELD[w] * w and (w > 4 or largest <= least * WARP * w))
     warps = next(enough, choices[-1])
     plan.reasons.append(f"{warps} warps: products hold {held // warps} registers a thread at once")
     return warps

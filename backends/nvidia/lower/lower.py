@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.assign import assign_layouts
@@ -27,7 +26,7 @@ from warpwave.backends.nvidia.lower.rings import can_produce, make_rings, single
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
-from warpwave.backends.nvidia.plan import Plan, make_plan
+from warpwave.backends.nvidia.plan import Plan, make_plan, ring_stages
 from warpwave.backends.nvidia.shared_operands import share_operands
 from warpwave.tiles.errors import ResourceError, UnsupportedError
 from warpwave.tiles.ir import Block, Kernel, Op, clone, walk
@@ -95,7 +94,7 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if not bulk:
         _fit(plain, _emit)
         return _lowered([plain])
-    special = _lowering(kernel, target, replace(plain.plan, producer=True))
+    special = _lowering(kernel, target, replace(plain.plan, producer=True, stages=ring_stages(plain.plan, options)))
     plain.plan.idle = True
     wanted = next((size for size in SIZES if options.get("cluster") == size), 1)
     if can_share(special, wanted):
@@ -119,24 +118,33 @@ def _lowering(kernel: Kernel, target: Target, plan: Plan) -> NvidiaLowering:
     plan = replace(plan, products=products)
     separate_indices(copy)
     share_operands(copy, [op for op, chosen in products.items() if chosen.engine == "wgmma"])
-    return NvidiaLowering(copy, target, plan, assign_layouts(copy, plan), definitions(copy))
+    return NvidiaLowering(copy, target.shared_by(plan.blocks), plan, assign_layouts(copy, plan), definitions(copy))
 
 
 def _fit(lw: NvidiaLowering, emit: Callable[[NvidiaLowering, int], None]) -> None:
     """Emit with as many stages as fit in shared memory."""
-    ahead = (2, 1) if lw.plan.persistent and lw.plan.producer and single_loads(lw) else (1,)
-    for stages, single in product(range(lw.plan.stages, 0, -1), ahead):
-        lw.plan.single_stages = single
-        lw.restart()
-        emit(lw, stages)
-        lw.drain()
-        total = lw.peak_shared_bytes + lw.scratch_bytes
-        if total <= lw.target.shared_per_block:
-            lw.plan.reasons.append(f"{total} bytes of shared memory, at most {stages} stages of a ring")
-            if single > 1:
-                lw.plan.reasons.append("the next block's first tiles arrive while this one is computed")
-            return
+    stages = lw.plan.stages
+    while stages > 0:
+        for single in (2, 1) if lw.plan.persistent and lw.plan.producer and single_loads(lw) else (1,):
+            lw.plan.single_stages = single
+            lw.restart()
+            emit(lw, stages)
+            lw.drain()
+            total = lw.peak_shared_bytes + lw.scratch_bytes
+            if total <= lw.target.shared_per_block:
+                lw.plan.reasons.append(f"{total} bytes of shared memory, at most {stages} stages of a ring")
+                if single > 1:
+                    lw.plan.reasons.append("the next block's first tiles arrive while this one is computed")
+                return
+        stages -= _stages_too_many(lw, total - lw.target.shared_per_block, stages)
     raise _too_much_shared(lw, total)
+
+
+def _stages_too_many(lw: NvidiaLowering, excess: int, stages: int) -> int:
+    """So many stages fewer may fit: at least one, so that this ends."""
+    rings = [ring for ring in dict.fromkeys(lw.rings.values()) if ring.stages == stages]
+    stage = sum(sum(ring.stage_bytes) for ring in rings)
+    return max(1, -(-excess // stage)) if stage else 1
 
 
 def _split_at_grid(lw: NvidiaLowering) -> tuple[list[Op], list[Op]]:
@@ -167,6 +175,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     lw.rings = make_rings(lw, stages)
     if lw.posted and stores_come_last(lw):
         lw.outbox = reuse_rings(lw)
+    start = len(lw.body.lines)
     init_rings(lw)
     before, rest = _split_at_grid(lw)
     for op in before:
@@ -178,6 +187,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
             declare_places(lw)
             with own_blocks(lw):
                 produce(lw, Block([], rest))
+    _prefetch_maps(lw, start)
     with lw.body.block("else"):
         registers = _computing_registers(lw)
         lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
@@ -201,6 +211,13 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         lw.prologue = keep
     if lw.plan.cluster > 1:
         meet_cluster(lw)
+
+
+def _prefetch_maps(lw: NvidiaLowering, place: int) -> None:
+    """The producer's tensor maps come while barriers are set up: the first copies need not wait for them."""
+    for number in range(len(lw.maps)):
+        lw.body.lines.insert(place, f"  if (thread == {lw.waves * WARP}) ptx::prefetch_map(&map_{number});")
+        lw.body.locs.insert(place, None)
 
 
 def _computing_registers(lw: NvidiaLowering) -> int:

@@ -27,7 +27,9 @@ def torch():
     return pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("options", [{}, {"turns": True}, {"turns": True, "stages": 2}, {"overlap": False}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"turns": True}, {"turns": True, "stages": 2}, {"overlap": False, "blocks": 2}], ids=str
+)
 @pytest.mark.parametrize("tile", [(128, 128), (192, 96), (64, 64)], ids=str)
 @pytest.mark.parametrize(("queries", "keys"), [(1024, 1024), (1000, 1000), (130, 900), (700, 200), (64, 64)])
 def test_causal_attention(torch, options, tile, queries, keys):

@@ -135,6 +135,36 @@ def test_blocks_of_unequal_length_are_paired(scores):
     assert "folded_blocks" in scores.source
 
 
+def test_blocks_can_share_a_multiprocessor():
+    """Each has half of the registers and of the shared memory; the computing warps take no more than it began with."""
+    x = ww.spec("bf16[1,2,512,64]")
+    options = {"blocks": 2, "overlap": False}
+    built = attention.compile(x, x, x, x, target="nvidia:sm90a", BQ=128, BK=64, options=options)
+    assert built.resources["blocks_per_sm"] == 2
+    assert "KERNEL(384, 2)" in built.source
+    began = 384 * built.resources["registers"]
+    (computing,), (producer,) = (re.findall(rf"{word}_registers<(\d+)>", built.source) for word in ("more", "fewer"))
+    assert 256 * int(computing) + 128 * int(producer) <= began
+
+
+def test_small_products_have_one_warpgroup_and_a_deep_ring():
+    x = ww.spec("bf16[1024,1024]")
+    small = gemm.compile(x, x, x, target="nvidia:sm90a", transpose_b=True, BM=64, BN=128)
+    assert "warps 4 x 1 over 64 x 128" in small.explain()
+    assert "through 8 stages by a producer warp" in small.explain()
+    assert "R2UR" not in small.resources["hot_loop"]  # descriptors are computed once for the warp
+
+
+def test_the_second_warpgroup_stays_behind(product):
+    """Its last products run while the first one stores; with too few stages it would hold up the first one."""
+    assert product.source.count("named_barrier_arrive(2, 256)") == 2
+    x = ww.spec("bf16[1024,1024]")
+    tile = {"transpose_b": True, "BM": 128, "BN": 256}
+    for options in ({"lag": 0}, {"stages": 2}):
+        built = gemm.compile(x, x, x, target="nvidia:sm90a", options=options, **tile)
+        assert "named_barrier_arrive(2, 256)" not in built.source
+
+
 @ww.kernel
 def uneven(a: gl, b: gl, c: gl, lengths: gl):
     """How long a block's loop is depends on both coordinates."""
