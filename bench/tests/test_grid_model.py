@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+import json
+from dataclasses import asdict
 
 import pytest
 
 from warpwave.backends.amd.model.rates import CALIBRATED
 from warpwave.bench.grid_model import scores
 from warpwave.bench.grid_model.measured import EVERY, points
+from warpwave.bench.grid_model.page import page
+from warpwave.bench.grid_model.record import OUT, record_row
 from warpwave.bench.grid_model.tables import (
     GLUON_TILES,
+    TABLES,
     gluon_tflops,
     modelled,
     table_4,
@@ -76,6 +81,16 @@ def test_configurations_of_the_other_shapes_rank_as_measured():
     found = scores.score([p for p in points() if p.shape in shapes], CALIBRATED)
     assert found.median_error < 0.15
     assert found.median_rank > 0.85
+
+
+def test_the_committed_record_is_this_models():
+    record = json.loads((OUT / "grid_model.json").read_text())
+    assert record["rates"] == asdict(CALIBRATED)
+    tables = {
+        name: [record_row(row, modelled(row, kernel())) for row in rows()] for name, (rows, kernel) in TABLES.items()
+    }
+    assert record["grid tables"] == json.loads(json.dumps(tables))
+    assert (OUT / "README.md").read_text() == page(record)
 
 
 @pytest.mark.parametrize(
