@@ -17,6 +17,7 @@ from warpwave.conformance.runners.outcome import Status
 from warpwave.conformance.runners.run_case import Expectation
 from warpwave.conformance.verdicts import Level, Verdict, between
 from warpwave.tiles.reference import Estimate
+from warpwave.tiles.reference.comparison import worst_element
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,10 @@ def _compare_case(record: Record, id_: str, pairs: list[tuple[Result, Result]], 
 
 
 def _identical(name: str, kept: Kept) -> Verdict:
+    empty = np.zeros(0)
     size = int(np.prod(kept.shape, dtype=np.int64))
-    return Verdict(name, Level.BIT_EXACT, size, size, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    nothing_apart = worst_element(empty, empty, empty, empty, empty) | {"elements": size}
+    return Verdict(name, **nothing_apart, level=Level.BIT_EXACT, bit_exact=size, drift=0.0)
 
 
 def _judged(expectation: Expectation, name: str, x: Result, y: Result) -> Verdict:

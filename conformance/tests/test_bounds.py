@@ -8,10 +8,10 @@ import pytest
 import warpwave as ww
 from warpwave.conformance.contract import TARGETS, allowed, numerics_of
 from warpwave.conformance.models import MODELS, model_of, multiply_accumulate
-from warpwave.conformance.verdicts import widen
 from warpwave.tiles.capture import capture
 from warpwave.tiles.dtypes import BY_NAME, f32
 from warpwave.tiles.reference import CONTRACT, oracle
+from warpwave.tiles.reference.comparison import widen
 from warpwave.tiles.types import TensorType, TileType
 
 PRODUCTS = [

@@ -199,7 +199,8 @@ def test_a_problem_is_kept(tmp_path):
 
 def test_a_difference_that_the_ledger_knows_is_explained():
     """exp2 keeps subnormal results on one side and gives 0 on the other."""
-    verdict = Verdict("o", Level.WITHIN, 1, 0, 0, 0, (0,), 0.0, 1e-40, 1e-40, 1e-38, 0.5, 0.0)
+    numbers = {"got": 0.0, "want": 1e-40, "error": 1e-40, "bound": 1e-38, "ratio": 0.5}
+    verdict = Verdict("o", 1, 0, 0, (0,), **numbers, level=Level.WITHIN, bit_exact=0, drift=0.0)
     known = Difference("ops:functions:f32", ("exp2", "f32"), ("reference", "amd:gfx950"), verdict)
     assert "subnormal" in known.why
     assert replace(known, label=("exp2", "f16")).why is None

@@ -4,58 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpwave.tiles.reference import oracle
+from warpwave.tiles.reference.comparison import Comparison, Wide, errors, widen, worst_element
 from warpwave.tiles.runtime.arrays import Array, borrow
 from warpwave.tiles.runtime.kernel import Kernel
 from warpwave.tiles.runtime.signature import REQUIRED
 
-Wide = npt.NDArray[np.float64]
 Expected = Mapping[str, tuple[Wide, Wide]]  # per output its value and the bound that a correct target keeps
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How one output compares. `error`, `bound`, `got` and `want` are of the worst element, at `index`.
+class Agreement(Comparison):
+    """How one output compares. `constant` says that the oracle expects one value everywhere, which shows little."""
 
-    The worst element is the one whose error is the largest fraction (`ratio`) of its own bound. `unknown`
-    counts elements about which the oracle can say nothing; `constant` says that it expects one value
-    everywhere, which shows little.
-    """
-
-    output: str
     agree: bool
-    elements: int
-    beyond: int
-    index: tuple[int, ...]
-    got: float
-    want: float
-    error: float
-    bound: float
-    ratio: float
     max_error: float
-    unknown: int
     constant: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, with text for what JSON has no number for."""
-        return {k: _plain(v) for k, v in asdict(self).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def widen(array: npt.NDArray[Any]) -> Wide:
-    """Any of the language's dtypes as float64, exactly (64-bit integers beyond 2^53 excepted)."""
-    return np.asarray(array).astype(np.float64)
 
 
 def with_defaults(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,36 +69,15 @@ def run_on(
 def compare(output: str, got: npt.NDArray[Any], value: Wide, bound: Wide) -> Agreement:
     """Element by element |got - value| <= bound; NaN agrees with NaN, an infinity with itself."""
     wide, limit = widen(got), np.broadcast_to(bound, value.shape)
-    if not wide.size:
-        return Agreement(output, True, 0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, False)
-    error, ratio = _errors(wide, value, limit)
-    worst = np.unravel_index(int(np.argmax(ratio)), wide.shape)
-    beyond = int((ratio > 1).sum())
+    error, ratio = errors(wide, value, limit)
+    found = worst_element(wide, value, error, limit, ratio)
     return Agreement(
         output,
-        agree=beyond == 0,
-        elements=wide.size,
-        beyond=beyond,
-        index=tuple(int(i) for i in worst),
-        got=float(wide[worst]),
-        want=float(value[worst]),
-        error=float(error[worst]),
-        bound=float(limit[worst]),
-        ratio=float(ratio[worst]),
-        max_error=float(error.max()),
-        unknown=int(np.isinf(limit).sum()),
+        **found,
+        agree=found["beyond"] == 0,
+        max_error=float(np.abs(error).max(initial=0.0)),
         constant=wide.size > 1 and len(np.unique(value)) == 1,
     )
-
-
-def _errors(got: Wide, value: Wide, bound: Wide) -> tuple[Wide, Wide]:
-    """Each element's error, and the error as a fraction of its bound."""
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        same = (got == value) | (np.isnan(got) & np.isnan(value))
-        error = np.where(same, 0.0, np.abs(got - value))
-        error = np.where(np.isnan(error), np.inf, error)
-        ratio = np.where(same, 0.0, np.where(bound > 0, error / bound, np.inf))
-    return error, np.where(np.isnan(ratio), np.inf, ratio)
 
 
 def compare_all(results: Mapping[str, Any], expected: Expected) -> list[Agreement]:

@@ -16,6 +16,7 @@ from warpwave.tiles.cli.console import console, escape, print_json, print_table,
 from warpwave.tiles.cli.loading import load_kernel, load_object, parse_constant
 from warpwave.tiles.dtypes import BY_NUMPY, f32
 from warpwave.tiles.errors import TileValueError
+from warpwave.tiles.reference.comparison import widen
 from warpwave.tiles.runtime import registry
 from warpwave.tiles.runtime.kernel import Kernel
 from warpwave.tiles.runtime.spec import ArraySpec, ScalarSpec, spec
@@ -206,7 +207,7 @@ def _names_a_function(reference: str) -> bool:
 
 def _wide(value: Any) -> Any:
     is_float = isinstance(value, np.ndarray) and value.dtype.kind not in "ib"
-    return agreement.widen(value) if is_float else value
+    return widen(value) if is_float else value
 
 
 def _compare_user(answer: Any, expected: Expected, rtol: float) -> Result:
