@@ -13,31 +13,47 @@ FOLDED = "persistent: the last coordinate says how long a block takes, so long o
 
 
 def lower_grid(lw: NvidiaLowering, op: Op) -> None:
-    """This block's coordinates; neighbouring blocks of a product share what they read in the L2."""
-    last = len(op.results) - 1
-    sizes = [f"grid.sizes[{axis}]" for axis in range(last + 1)]
+    """This block's coordinates, with few divisions: until they are known nothing can be loaded."""
+    names = [lw.define(value, value.name) for value in op.results]
+    sizes = _sizes(lw)
     if lw.plan.windowed:
-        rows = _cluster_rows(lw, sizes[-2])
-        plane, window = f"({rows} * {sizes[-1]})", lw.plan.window // lw.plan.cluster
-        place = f"windowed_position(block_id % {plane}, {rows}, {sizes[-1]}, {window})"
-        lw.body.line(f"int rest = block_id / {plane} * {plane} + {place};")
-        sizes[-2] = rows
+        *names, outer, inner = names
+        _windowed(lw, sizes, outer, inner)
+    elif lw.plan.folded:
+        *names, inner = names
+        lw.body.line(f"const int {inner} = block.inner;")
+        lw.body.line("int rest = block.outer;")
     else:
         lw.body.line("int rest = block_id;")
-    for axis in reversed(range(last + 1)):
-        name = lw.define(op.results[axis], op.results[axis].name)
-        place = f"rest % {sizes[axis]}"
-        if axis == last - 1 and lw.plan.cluster > 1:
-            place = f"({place}) * {lw.plan.cluster} + (int)ptx::cluster_rank()"
-        lw.body.line(f"const int {name} = {place};")
-        if axis:
-            lw.body.line(f"rest /= {sizes[axis]};")
+    for axis in reversed(range(1, len(names))):
+        lw.body.line(f"const int {names[axis]} = rest % {sizes[axis]};")
+        lw.body.line(f"rest /= {sizes[axis]};")
+    if names:
+        lw.body.line(f"const int {names[0]} = rest;")
 
 
-def _cluster_rows(lw: NvidiaLowering, rows: str) -> str:
-    """Rows of clusters in a grid of so many rows of blocks; the last cluster's last blocks may lie outside."""
+def _windowed(lw: NvidiaLowering, sizes: list[str], outer: str, inner: str) -> None:
+    """The last two coordinates: neighbouring blocks of a product share what they read in the L2."""
+    rows, cols = sizes[-2:]
     cluster = lw.plan.cluster
-    return f"(({rows} + {cluster - 1}) / {cluster})" if cluster > 1 else rows
+    position = "block_id"
+    if len(sizes) > 2:
+        lw.body.line(f"const int plane = {rows} * {cols};")
+        lw.body.line("int rest = block_id / plane;")
+        position = "block_id - rest * plane"
+    lw.body.line(f"const grid_place place = windowed_place({position}, {rows}, {cols}, {lw.plan.window // cluster});")
+    first = f"place.outer * {cluster} + (int)ptx::cluster_rank()" if cluster > 1 else "place.outer"
+    lw.body.line(f"const int {outer} = {first};")
+    lw.body.line(f"const int {inner} = place.inner;")
+
+
+def _sizes(lw: NvidiaLowering) -> list[str]:
+    """C expressions of the grid's sizes; clusters of rows count once, and the last one's last rows may lie outside."""
+    rank = next(len(op.results) for op in lw.kernel.body.ops if op.name == "grid")
+    sizes, cluster = [f"grid.sizes[{axis}]" for axis in range(rank)], lw.plan.cluster
+    if cluster > 1:
+        sizes[-2] = f"(({sizes[-2]} + {cluster - 1}) / {cluster})"
+    return sizes
 
 
 @contextmanager
@@ -47,9 +63,7 @@ def own_blocks(lw: NvidiaLowering) -> Iterator[None]:
         lw.body.line("const int block_id = blockIdx.x;")
         yield
         return
-    rank = next(len(op.results) for op in lw.kernel.body.ops if op.name == "grid")
-    sizes = [f"grid.sizes[{axis}]" for axis in range(rank)]
-    with (_folded if lw.plan.folded else _in_rounds)(lw, sizes):
+    with _folded(lw) if lw.plan.folded else _in_rounds(lw):
         lw.enter_region()  # other warps may still read what the block before left in shared memory
         yield
         lw.enter_region()
@@ -58,23 +72,21 @@ def own_blocks(lw: NvidiaLowering) -> Iterator[None]:
 
 
 @contextmanager
-def _in_rounds(lw: NvidiaLowering, sizes: list[str]) -> Iterator[None]:
+def _in_rounds(lw: NvidiaLowering) -> Iterator[None]:
     """All resident blocks, or clusters of them, take the next ones together."""
     cluster = lw.plan.cluster
-    if cluster > 1:
-        sizes[-2] = _cluster_rows(lw, sizes[-2])
-    lw.body.line(f"const int blocks = {' * '.join(sizes)};")
+    lw.body.line(f"const int blocks = {' * '.join(_sizes(lw))};")
     share = f" / {cluster}" if cluster > 1 else ""
     with lw.body.block(f"for (int block_id = blockIdx.x{share}; block_id < blocks; block_id += gridDim.x{share})"):
         yield
 
 
 @contextmanager
-def _folded(lw: NvidiaLowering, sizes: list[str]) -> Iterator[None]:
+def _folded(lw: NvidiaLowering) -> Iterator[None]:
     """Long blocks and short ones, so that all resident blocks are done at the same time (order.cuh)."""
-    outer = " * ".join(sizes[:-1]) or "1"
-    lw.body.line(f"const folded_blocks order({outer}, {sizes[-1]}, gridDim.x, blockIdx.x);")
+    *outer, inner = _sizes(lw)
+    lw.body.line(f"const folded_blocks order({' * '.join(outer) or '1'}, {inner}, gridDim.x, blockIdx.x);")
     with lw.body.block("for (int turn = 0; turn < order.turns; ++turn)"):
-        lw.body.line("const int block_id = order.block(turn);")
-        lw.body.line("if (block_id < 0) continue;")
+        lw.body.line("const grid_place block = order.block(turn);")
+        lw.body.line("if (block.inner < 0) continue;")
         yield

@@ -22,14 +22,14 @@ from warpwave.backends.nvidia.lower.outbox import (
     stores_come_last,
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
-from warpwave.backends.nvidia.lower.rings import can_produce, make_rings, single_loads
+from warpwave.backends.nvidia.lower.rings import can_produce, is_scalar_op, make_rings, single_loads
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.plan import Plan, make_plan, ring_stages
 from warpwave.backends.nvidia.shared_operands import share_operands
 from warpwave.tiles.errors import ResourceError, UnsupportedError
-from warpwave.tiles.ir import Block, Kernel, Op, clone, walk
+from warpwave.tiles.ir import OPS, Block, Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
 from warpwave.tiles.simt.indices import separate_indices
 from warpwave.tiles.simt.memory import lower_store
@@ -148,10 +148,21 @@ def _stages_too_many(lw: NvidiaLowering, excess: int, stages: int) -> int:
 
 
 def _split_at_grid(lw: NvidiaLowering) -> tuple[list[Op], list[Op]]:
-    """Ops before the grid, without launch conditions, which are the host's; and the rest."""
+    """What does not depend on the block, without launch conditions, which are the host's; and the rest.
+
+    Scalars behind the grid that do not depend on it are computed once.
+    """
     ops = lw.kernel.body.ops
     place = next((i for i, op in enumerate(ops) if op.name == "grid"), 0)
-    return [op for op in ops[:place] if op.name != "check"], ops[place:]
+    before, rest = [op for op in ops[:place] if op.name != "check"], ops[place : place + 1]
+    known = {*lw.kernel.params, *(r for op in before for r in op.results)}
+    for op in ops[place + 1 :]:
+        if is_scalar_op(op) and OPS[op.name].effect == "none" and known.issuperset(op.operands):
+            before.append(op)
+            known.update(op.results)
+        else:
+            rest.append(op)
+    return before, rest
 
 
 def _emit(lw: NvidiaLowering, stages: int) -> None:

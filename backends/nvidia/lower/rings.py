@@ -79,10 +79,10 @@ def single_loads(lw: NvidiaLowering) -> list[Op]:
 def _is_scalar_slice(values: Sequence[Value], made: Mapping[Value, Op]) -> bool:
     """Whether all of these come from scalars alone, without effects."""
     makers = {made[v] for v in ancestors(values, made) if v in made}
-    return all(op.name == "grid" or _is_scalar_op(op) for op in makers)
+    return all(op.name == "grid" or is_scalar_op(op) for op in makers)
 
 
-def _is_scalar_op(op: Op) -> bool:
+def is_scalar_op(op: Op) -> bool:
     """Whether the producer can execute an op as it stands: scalars only, and nothing is written."""
     scalars = all(isinstance(r.type, TileType) and r.type.is_scalar for r in op.results)
     return scalars and not op.regions and OPS[op.name].effect != "write"
@@ -122,7 +122,7 @@ def producer_ops(block: Block, singles: Collection[Op] = ()) -> list[Op] | None:
             needed.update(inner)
             kept.append(op)
         elif any(r in needed for r in op.results):
-            if op.name != "grid" and not _is_scalar_op(op):
+            if op.name != "grid" and not is_scalar_op(op):
                 return None
             needed.update(op.operands)
             kept.append(op)

@@ -18,7 +18,10 @@ int main() {
   while (std::scanf("%d %d %d", &outer, &inner, &workers) == 3) {
     for (int worker = 0; worker < workers; ++worker) {
       const ww::folded_blocks order(outer, inner, workers, worker);
-      for (int turn = 0; turn < order.turns; ++turn) std::printf("%d ", order.block(turn));
+      for (int turn = 0; turn < order.turns; ++turn) {
+        const ww::grid_place place = order.block(turn);
+        std::printf("%d ", place.inner < 0 ? -1 : place.outer * inner + place.inner);
+      }
       std::printf("\\n");
     }
   }

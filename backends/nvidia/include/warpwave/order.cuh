@@ -6,17 +6,22 @@
 
 namespace ww {
 
-// Position within windows of `window` rows, walked column by column: row * cols + col.
-DEVICE int windowed_position(int position, int rows, int cols, int window) {
-  const int first = position / (window * cols) * window, left = rows - first;
-  const int height = left < window ? left : window, rest = position % (window * cols);
-  return (first + rest % height) * cols + rest / height;
+// Coordinates in a grid of outer x inner blocks; inner is -1 where there is no block.
+struct grid_place {
+  int outer, inner;
+};
+
+// The place of a position within windows of `window` outer coordinates, walked along the inner one.
+DEVICE grid_place windowed_place(int position, int outer, int inner, int window) {
+  const int size = window * inner, number = position / size, rest = position - number * size;
+  const int first = number * window, left = outer - first, height = left < window ? left : window;
+  return {first + rest % height, rest / height};
 }
 
 // Which blocks of a grid of outer x inner fall to one of `workers`, where the inner coordinate says how long a block
 // takes (the first ones longest), so that all are done at about the same time. At first rounds of pairs, of a long
 // block and a short one of the same outer coordinate, whose neighbours share what they read. What is left after whole
-// rounds comes longest first, dealt out to and fro. Blocks are numbered outer * inner_size + inner.
+// rounds comes longest first, dealt out to and fro.
 struct folded_blocks {
   int inner, workers, worker, half, paired, rounds, left, turns;
 
@@ -35,15 +40,16 @@ struct folded_blocks {
     turns = 2 * rounds + (left * inner + workers - 1) / workers;
   }
 
-  // -1 if there is none in this turn.
-  DEVICE int block(int turn) const {
+  // The block of a turn; there may be none.
+  DEVICE grid_place block(int turn) const {
     if (turn < 2 * rounds) {
-      const int unit = turn / 2 * workers + worker, first = unit % half, second = inner - 1 - first;
-      if (turn % 2 && first == second) return -1;
-      return unit / half * inner + (turn % 2 ? second : first);
+      const int unit = turn / 2 * workers + worker, outer = unit / half, first = unit - outer * half;
+      const int second = inner - 1 - first;
+      return {outer, turn % 2 == 0 ? first : first == second ? -1 : second};
     }
     const int round = turn - 2 * rounds, place = round * workers + (round % 2 ? workers - 1 - worker : worker);
-    return place < left * inner ? (paired + place % left) * inner + place / left : -1;
+    const int along = place / left;
+    return {paired + place - along * left, along < inner ? along : -1};
   }
 };
 
