@@ -25,17 +25,20 @@ class CuRates:
 
     transcendental: int  # clocks of v_exp and its like: quarter rate [I], doubled on CDNA4 [I]
     lds_bus: int  # bytes a clock, each way, of one of the two ports to LDS, which serve two SIMDs each [P], [G]
-    lds_queue: int = 8  # LDS instructions of a port under way before issue is held up [G]
+    lds_queue: int = 8  # LDS instructions of a port not yet served, before issue is held up [G]
     lds_fill: int = 128  # direct loads into LDS: the width of a bank row for writes [I]
     lds_dword: int = 52  # clocks from a dword's read to its use [M]
     scalar_latency: int = 48  # [M]
+    l1_latency: int = 116  # [M]; scratch is taken to stay in this cache
     l1_dword: int = 4  # clocks of the vector cache for a dword a lane, and for two or four [G]
     l1_wider: int = 16
     memory_queue: int = 12  # vector memory instructions that the cache has not begun, before issue is held up [G]
     memory_flight: int = 32 << 10  # bytes of loads in flight: the size of the vector cache [G]
     l2_latency: int = 288  # [M]
-    loaded_round_trip: int = 1000  # of a load in a product that keeps all compute units busy, mostly from L2 [G]
     l2_bytes_per_xcd: int = 2048  # 16 channels of 128 bytes [I]
+    # What one compute unit gets, a clock, while all ask for all they can: the bandwidth-bound tiles of [G] at depth
+    # 8192 come to 44 and 45 (128 x 128 69 % busy, 256 x 64 55 %, 128 x 64 47 %).
+    loaded_bytes: int = 44
     taken_branch: int = 32  # 8 slots [L]
     barrier: int = 8  # from the last arrival to the release; longer than 12 would contradict [G]'s 99.84 %
 

@@ -18,7 +18,7 @@ SLOT = 4  # clocks from one issue of a wave to its next
 class Memory:
     """Which fraction of the requests L2 serves, and which of those that it misses the Infinity Cache serves.
 
-    `loaded`: all other compute units ask as well, so that a round trip is as long as traces of products show it.
+    `loaded`: all other compute units ask for as much, which leaves each less than its share of L2's peak.
     """
 
     l2: float = 1.0
@@ -62,6 +62,7 @@ def replay_rates(target: Target, chip: Chip, clock: float, memory: Memory) -> di
     """Everything that the replay asks for, in clocks of `clock` GHz."""
     cu, far = CU_RATES[target.name], CHIP_RATES[chip.name]
     latency = [float(cu.l2_latency), far.infinity_cache_ns * clock, far.hbm_ns * clock]
+    share = cu.l2_bytes_per_xcd * chip.xcds / chip.cus
     beyond = (tb * 1e3 / clock / chip.cus for tb in (far.infinity_cache_tb, chip.bandwidth))
     return {
         "matrix_result": _matrix_results(target),
@@ -80,8 +81,8 @@ def replay_rates(target: Target, chip: Chip, clock: float, memory: Memory) -> di
         "l1_wider": cu.l1_wider,
         "memory_queue": cu.memory_queue,
         "memory_flight": cu.memory_flight,
-        "latency": [max(clocks, cu.loaded_round_trip) for clocks in latency] if memory.loaded else latency,
-        "bandwidth": [cu.l2_bytes_per_xcd * chip.xcds / chip.cus, *beyond],
+        "latency": latency,
+        "bandwidth": [min(share, cu.loaded_bytes) if memory.loaded else share, *beyond],
         "served": memory.served,
     }
 

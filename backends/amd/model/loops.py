@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpwave.backends.amd.model.cu import SLOT
+
 if TYPE_CHECKING:
     from warpwave.backends.amd.model.timing import Timing
 
@@ -35,9 +37,9 @@ def hottest_loop(timing: Timing) -> Loop | None:
     branch, taken = int(branches[best]), int(counts[best])
     passes = np.flatnonzero(inst == branch)
     first, last = _middle(len(passes))
-    clocks = (issue[passes[last]] - issue[passes[first]]) / max(last - first, 1)
-    matrix = _matrix_clocks(timing, inst, passes[first], passes[last]) / max(last - first, 1)
-    return Loop(branch, taken + 1, float(clocks), float(matrix / clocks) if clocks else 0.0)
+    begin, end = int(issue[passes[first]]), int(issue[passes[last]])
+    clocks = (end - begin) / max(last - first, 1)
+    return Loop(branch, taken + 1, clocks, _matrix_busy(timing, begin, end))
 
 
 def _span(issue: NDArray[Any], inst: NDArray[Any], branch: int) -> int:
@@ -56,11 +58,12 @@ def _middle(passes: int) -> tuple[int, int]:
     return (quarter, passes - 1 - quarter) if passes - 1 - 2 * quarter > 0 else (0, passes - 1)
 
 
-def _matrix_clocks(timing: Timing, inst: NDArray[Any], first: int, last: int) -> float:
-    """Clocks that a SIMD's matrix core works for the waves on it, between two steps of the first wave.
-
-    All waves are taken to issue as many matrix instructions an iteration as the first.
-    """
-    passes = np.array([facts["passes"] for facts in timing.recorded.facts])
-    waves = len(timing.recorded.waves) / timing.recorded.target.simds_per_cu
-    return float(4 * passes[inst[first:last]].sum() * max(waves, 1))
+def _matrix_busy(timing: Timing, begin: int, end: int) -> float:
+    """Share of the clocks between two times in which the matrix cores work."""
+    recorded = timing.recorded
+    clocks = SLOT * np.array([facts["passes"] for facts in recorded.facts])
+    busy = 0
+    for wave in range(len(recorded.waves)):
+        first, last = np.searchsorted(timing.issue(wave), (begin, end))
+        busy += int(clocks[recorded.steps(wave)["inst"][first:last]].sum())
+    return busy / (recorded.target.simds_per_cu * max(end - begin, 1))

@@ -141,11 +141,25 @@ def test_bank_conflicts_serialise(stride, ways):
     assert wait - read == pytest.approx(8 * max(4, 2 * ways) + 48, abs=8)
 
 
-def test_the_ninth_read_waits_for_the_first():
-    """AMD's Gluon tutorial: a queue of eight between a pair of SIMDs and LDS, an entry of which is free at the end."""
-    timing = timed(body(*["ds_read_b32 v60, v94"] * 9))
-    times = instruction_times(timing, "ds_read_b32")
-    assert [t - times[0] for t in times] == [0, 4, 8, 12, 16, 20, 24, 28, 52]
+@pytest.mark.parametrize(("read", "clocks"), [("ds_read_b64 v[60:61], v95", 4), ("ds_read_b128 v[60:63], v95", 8)])
+def test_a_port_serves_its_two_simds_at_128_bytes_a_clock(read, clocks):
+    """AMD's Gluon tutorial: a b128 each 16 clocks and SIMD, a b64 each 8, when both SIMDs of the pair read."""
+    timing = timed(body("s_barrier", *[read] * 14, "s_waitcnt lgkmcnt(0)"), waves=2)
+    name = read.split()[0]
+    starts, ends = (
+        [instruction_times(timing, what, w)[-1 if what == "s_waitcnt" else 0] for w in (0, 1)]
+        for what in (name, "s_waitcnt")
+    )
+    assert max(ends) - min(starts) == pytest.approx(28 * clocks + 52, abs=8)
+
+
+def test_eight_reads_are_taken_at_once():
+    """Eight wait between a pair of SIMDs and LDS; with four waves that read 32 dwords of one bank, none is served soon."""
+    lines = ["v_and_b32_e32 v92, 31, v0", "v_mul_u32_u24_e32 v93, 256, v92", "s_barrier"]
+    timing = timed(body(*lines, *["ds_read_b32 v60, v93"] * 6), waves=4)
+    times = sorted(t for w in (0, 1) for t in instruction_times(timing, "ds_read_b32", w))
+    assert times[7] - times[0] <= 8 * 4
+    assert times[8] - times[7] >= 64
 
 
 def test_loads_beyond_the_vector_cache_wait_for_room():
@@ -206,3 +220,23 @@ def test_sixteen_waves_fill_four_slots_of_each_simd():
     timing = timed(body("s_barrier", *["v_add_f32_e32 v1, v1, v2"] * 10), waves=16)
     times = [t for w in range(0, 16, 4) for t in instruction_times(timing, "v_add_f32", w)]
     assert max(times) - min(times) == (4 * 10 - 1) * 4
+
+
+def test_the_loop_is_found_with_its_steady_state():
+    """Four waves, one a SIMD: 6 products of 16 clocks, 3 scalar slots of which the branch hides none."""
+    lines = ["s_mov_b32 s22, 40", ".Lloop:", *[CHAIN] * 6]
+    lines += ["s_sub_u32 s22, s22, 1", "s_cmp_lg_u32 s22, 0", "s_cbranch_scc1 .Lloop"]
+    timing = timed(body(*lines), waves=4)
+    loop = timing.loop
+    assert loop is not None
+    assert loop.iterations == 40
+    assert loop.clocks == 5 * 16 + 4 + 4 + 4 + 32
+    assert loop.matrix_busy == pytest.approx(96 / loop.clocks, abs=0.01)
+
+
+def test_a_nested_loop_counts_as_the_inner_one():
+    lines = ["s_mov_b32 s23, 3", ".Louter:", "s_mov_b32 s22, 20", ".Linner:", CHAIN, "s_sub_u32 s22, s22, 1"]
+    lines += ["s_cmp_lg_u32 s22, 0", "s_cbranch_scc1 .Linner", "s_sub_u32 s23, s23, 1", "s_cmp_lg_u32 s23, 0"]
+    timing = timed(body(*lines, "s_cbranch_scc1 .Louter"))
+    assert timing.loop is not None
+    assert timing.recorded.facts[timing.loop.branch]["text"].endswith(".Linner")

@@ -43,6 +43,7 @@ Rates rates_of(const py::dict& d) {
   r.trans = d["trans"].cast<u32>(), r.barrier = d["barrier"].cast<u32>(), r.branch = d["branch"].cast<u32>();
   r.lds_latency = d["lds_latency"].cast<u32>(), r.lds_in = d["lds_in"].cast<u32>(), r.lds_out = d["lds_out"].cast<u32>();
   r.lds_fill = d["lds_fill"].cast<u32>(), r.scalar_latency = d["scalar_latency"].cast<u32>();
+  r.l1_latency = d["l1_latency"].cast<u32>();
   r.l1_dword = d["l1_dword"].cast<u32>(), r.l1_wider = d["l1_wider"].cast<u32>();
   r.memory_flight = d["memory_flight"].cast<u32>();
   r.memory_queue = d["memory_queue"].cast<u32>(), r.lds_queue = d["lds_queue"].cast<u32>();

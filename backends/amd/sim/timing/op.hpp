@@ -44,7 +44,8 @@ struct Rates {
   u32 lds_in = 0, lds_out = 0;  // bytes a clock of a port of two SIMDs
   u32 lds_fill = 0;           // bytes a clock at which direct loads are written
   u32 scalar_latency = 0;
-  u32 lds_queue = 1;          // LDS instructions of a port that have not ended
+  u32 lds_queue = 1;          // LDS instructions of a port that have not been served
+  u32 l1_latency = 0;         // scratch, which stays in the vector cache
   u32 l1_dword = 0, l1_wider = 0;  // clocks of the vector cache for an instruction of a dword a lane, and of more
   u32 memory_queue = 1;       // vector memory instructions of a CU that the cache has not begun
   u32 memory_flight = 0;      // bytes of loads that a CU has in flight at most

@@ -242,19 +242,20 @@ class Replay {
       result_.lds_port_busy += back;
     }
     result_.lds_busy += step.lds_clocks;
-    w.lgkm.add_in_order(done += rates_.lds_latency);
+    w.lgkm.add_in_order(done + rates_.lds_latency);
     lds_queue_[port].forget_until(now), lds_queue_[port].add(done);
   }
 
   void use_memory(Wave& w, const Op& op, const Step& step, u64 now) {
     const u64 bytes = std::max<u64>(step.bytes, u64{step.lines} * 64);
     const u64 busy = step.bytes > 4 * kLanes || step.lines > 4 ? rates_.l1_wider : rates_.l1_dword;
-    const u64 begun = room_for(op.store ? 0 : bytes, std::max(memory_busy_, now));
+    const u64 begun = room_for(op.store || op.flags & kScratch ? 0 : bytes, std::max(memory_busy_, now));
     memory_busy_ = begun + busy;
     memory_queue_.forget_until(now), memory_queue_.add(begun);
     result_.memory_busy += busy, result_.memory_bytes += static_cast<double>(bytes);
-    const u64 done = fetch(bytes, memory_busy_);
-    if (!op.store) loads_.push_back({done, bytes}), in_flight_ += bytes;
+    const bool near = op.flags & kScratch;
+    const u64 done = near ? memory_busy_ + rates_.l1_latency : fetch(bytes, memory_busy_);
+    if (!op.store && !near) loads_.push_back({done, bytes}), in_flight_ += bytes;
     w.vm.add_in_order(done);
     if (op.flags & kFlat) w.lgkm.add(done);
     if (op.to_lds) landing_.push({done, step.bytes / rates_.lds_fill});
