@@ -145,3 +145,19 @@ def test_extrapolation_continues_the_steady_state():
     loop += "\ns_sub_u32 s22, s22, 1\ns_cmp_lg_u32 s22, 0\ns_cbranch_scc1 .Lloop"
     short, long = (timed(loop.format(n=n)) for n in (8, 60))
     assert short.extrapolated(60) == pytest.approx(long.clocks, abs=16)
+
+
+def test_workgroups_that_share_a_compute_unit_share_its_matrix_cores_but_no_barrier():
+    """Two workgroups of four waves, one wave of each on every SIMD: twice the work, the cores never idle between."""
+    code = program("s_barrier\n" + "\n".join([LINES[0]] * 50))
+    one, two = (record(code, "k", (2,), (256,), [], groups=g).timed() for g in ([0], [0, 1]))
+    assert [simd for _, simd, _ in two.recorded.waves] == [0, 1, 2, 3] * 2
+    assert two.clocks - one.clocks == pytest.approx(50 * 16, abs=400)  # the second group's start is hidden or not
+    assert two.utilisation["matrix"] > one.utilisation["matrix"]
+
+
+def test_as_many_workgroups_as_fit_are_recorded_when_none_are_named():
+    """96 registers a wave: five waves a SIMD; 32 KB of 160 KB: five workgroups; 600 workgroups on 256 units: three."""
+    recorded_groups = record(program("s_nop 0"), "k", (600,), (256,), []).groups
+    assert recorded_groups == (0, 256, 512)
+    assert record(program("s_nop 0"), "k", (10,), (256,), []).groups == (0,)

@@ -1,0 +1,100 @@
+"""The table of modelled kernels: one small case from file to page, and what the committed record must show."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from warpwave.bench import amd_timing
+
+KERNEL = """	.amdgcn_target "amdgcn-amd-amdhsa--gfx950"
+	.text
+	.globl k
+k:
+	s_load_dwordx2 s[4:5], s[0:1], 0x0
+	s_load_dword s6, s[0:1], 0x8
+	v_mov_b32_e32 v0, 0
+	s_waitcnt lgkmcnt(0)
+{products}
+	s_endpgm
+	.rodata
+	.amdhsa_kernel k
+		.amdhsa_next_free_vgpr 24
+		.amdhsa_next_free_sgpr 16
+		.amdhsa_accum_offset 24
+		.amdhsa_user_sgpr_count 2
+	.end_amdhsa_kernel
+	.amdgpu_metadata
+damaged: [
+	.end_amdgpu_metadata
+"""
+CASE = {
+    "name": "products",
+    "file": "k.s",
+    "grid": [512],
+    "block": [256],
+    "args": [{"shape": [16], "bytes": 2}, {"i32": 7}],
+    "flops": 512 * 4 * 100 * 2 * 16 * 16 * 32,
+    "dtype": "bf16",
+    "published": 1000.0,
+    "groups": [0],
+    "note": "made for this test",
+}
+
+
+@pytest.fixture(scope="module")
+def committed():
+    rows = json.loads((amd_timing.RESULTS / "record.json").read_text())["rows"]
+    return {r["case"]: r for r in rows}
+
+
+def test_a_case_goes_from_a_file_to_a_page(tmp_path, capsys):
+    product = "	v_mfma_f32_16x16x32_bf16 v[4:7], v[8:11], v[12:15], v[4:7]\n"
+    (tmp_path / "k.s").write_text(KERNEL.format(products=product * 100))
+    (tmp_path / "cases.json").write_text(json.dumps({"about": "A test.", "cases": [CASE]}))
+    out = tmp_path / "out"
+    amd_timing.main([str(tmp_path / "cases.json"), "--folder", str(tmp_path), "--record", str(out)])
+    (row,) = json.loads((out / "record.json").read_text())["rows"]
+    assert 1600 <= row["clocks"] <= 1600 + 120
+    assert row["rounds"] == 2
+    seconds = 2 * row["clocks"] / (row["ghz"] * 1e9)
+    assert row["tflops"] == pytest.approx(CASE["flops"] / seconds / 1e12, rel=0.01)
+    assert row["error"] == pytest.approx(row["tflops"] / 1000 - 1, abs=0.01)
+    page = (out / "README.md").read_text()
+    assert "nothing here ran on an AMD GPU" in page
+    assert "made for this test" in page
+    assert "| products | 1000 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("HipKittens bf16 8 waves, 16 rows", "HipKittens bf16 8 waves, 32 rows"),
+        ("HipKittens bf16 8 waves, 16 rows", "HipKittens bf16 no producers, 192x256"),
+        ("HipKittens bf16 no producers, 192x256", "HipKittens bf16 4 producers, 12 consumers, 192x256"),
+        ("HipKittens bf16 no producers, 192x256", "HipKittens bf16 4 producers, 8 consumers, 128x256"),
+        ("HipKittens attention backward, 4 waves, compiler's registers", "HipKittens attention backward, 8 waves"),
+        (
+            "HipKittens attention backward, 4 waves, pinned registers",
+            "HipKittens attention backward, 4 waves, compiler's registers",
+        ),
+        ("HipKittens attention forward D=128", "Triton 3.9 attention forward D=128"),
+        ("HipKittens attention forward D=64", "Triton 3.9 attention forward D=64"),
+        ("HipKittens bf16 8 waves, 16 rows", "Triton 3.9 bf16 256x256x64, 8 waves, gfx950"),
+    ],
+)
+def test_the_record_has_published_orderings(committed, better, worse):
+    assert committed[better]["tflops"] > committed[worse]["tflops"]
+
+
+def test_the_record_shows_what_the_schedules_are_for(committed):
+    own = committed["Warpwave bf16 256x256x64, ping-pong, gfx950"]
+    assert own["loop_matrix_busy"] >= 0.9
+    assert own["tflops"] >= 1.2 * committed["Triton 3.9 bf16 256x256x64, 8 waves, gfx950"]["tflops"]
+    assert own["tflops"] > committed["Warpwave bf16 256x256x64, multistage, gfx950"]["tflops"]
+
+
+def test_every_case_is_in_the_record(committed):
+    cases = json.loads((amd_timing.RESULTS / "cases.json").read_text())["cases"]
+    assert {c["name"] for c in cases} <= committed.keys()
