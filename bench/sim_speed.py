@@ -28,7 +28,8 @@ import ml_dtypes
 import numpy as np
 
 from warpwave.backends.amd import sim
-from warpwave.bench import sim_peer
+from warpwave.bench import sim_peer, sim_scaling
+from warpwave.bench.sim_forms import BODIES, loop_text
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CORPUS = REPOSITORY / "backends" / "amd" / "sim" / "tests" / "corpus"
@@ -45,85 +46,8 @@ HIP = [
     "-w",
 ]
 
-LOOP = """\
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx950"
-	.text
-	.globl loop
-	.p2align 8
-	.type loop,@function
-loop:
-	s_load_dwordx2 s[4:5], s[0:1], 0x0
-	v_lshlrev_b32_e32 v1, 2, v0
-	s_movk_i32 s8, {turns}
-{setup}
-	s_waitcnt lgkmcnt(0)
-.Lloop:
-{body}
-	s_sub_u32 s8, s8, 1
-	s_cmp_lg_u32 s8, 0
-	s_cbranch_scc1 .Lloop
-	v_mov_b32_e32 v2, 1.0
-	global_store_dword v1, v2, s[4:5]
-	s_endpgm
-.Lend:
-	.size loop, .Lend-loop
-	.section .rodata,"a",@progbits
-	.p2align 6
-	.amdhsa_kernel loop
-		.amdhsa_kernarg_size 8
-		.amdhsa_user_sgpr_count 2
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_next_free_vgpr 40
-		.amdhsa_next_free_sgpr 16
-		.amdhsa_accum_offset 40
-		.amdhsa_float_denorm_mode_32 3
-	.end_amdhsa_kernel
-"""
-SDWA = "dst_sel:{} dst_unused:UNUSED_{} src0_sel:{} src1_sel:{}"
-BODIES = {
-    "v_fma_f32": "v_fma_f32 v{d}, v{a}, v{b}, v{c}",
-    "v_add_u32, scalar source": "v_add_u32_e32 v{d}, s8, v{a}",
-    "v_mul_f32, constant": "v_mul_f32_e32 v{d}, 2.0, v{a}",
-    "v_lshl_add_u32": "v_lshl_add_u32 v{d}, v{a}, 2, v{b}",
-    "v_max3_f32": "v_max3_f32 v{d}, v{a}, v{b}, v{c}",
-    "v_cmp_gt_f32": "v_cmp_gt_f32_e32 vcc, v{a}, v{b}",
-    "v_cndmask_b32": "v_cndmask_b32_e64 v{d}, v{a}, v{b}, s[10:11]",
-    "v_perm_b32": "v_perm_b32 v{d}, v{a}, v{b}, s9",
-    "v_exp_f32": "v_exp_f32_e32 v{d}, v{a}",
-    "v_log_f32": "v_log_f32_e32 v{d}, v{a}",
-    "v_sin_f32": "v_sin_f32_e32 v{d}, v{a}",
-    "v_rsq_f32": "v_rsq_f32_e32 v{d}, v{a}",
-    "v_fma_f32 with -x": "v_fma_f32 v{d}, -v{a}, v{b}, v{c}",
-    "v_add_f32 with |x|": "v_add_f32_e64 v{d}, |v{a}|, v{b}",
-    "v_mul_f32 with clamp": "v_mul_f32_e64 v{d}, v{a}, v{b} clamp",
-    "v_add_f32, DPP": "v_add_f32_dpp v{d}, v{a}, v{b} row_shr:1 row_mask:0xf bank_mask:0xf",
-    "v_mov_b32, DPP": "v_mov_b32_dpp v{d}, v{a} quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
-    "v_add_u32, SDWA": "v_add_u32_sdwa v{d}, v{a}, v{b} " + SDWA.format("DWORD", "PAD", "WORD_1", "BYTE_0"),
-    "v_or_b32, SDWA result": "v_or_b32_sdwa v{d}, v{a}, v{b} " + SDWA.format("WORD_1", "PRESERVE", "WORD_0", "WORD_1"),
-    "v_pk_add_u16": "v_pk_add_u16 v{d}, v{a}, v{b}",
-    "v_pk_mul_f32": "v_pk_mul_f32 v[8:9], v[16:17], v[24:25]",
-    "v_pk_fma_f32": "v_pk_fma_f32 v[8:9], v[16:17], v[24:25], v[18:19]",
-    "v_pk_add_f16": "v_pk_add_f16 v{d}, v{a}, v{b}",
-    "v_pk_fma_f16": "v_pk_fma_f16 v{d}, v{a}, v{b}, v{c}",
-    "v_add_f16": "v_add_f16_e32 v{d}, v{a}, v{b}",
-    "v_fma_f16": "v_fma_f16 v{d}, v{a}, v{b}, v{c}",
-    "v_exp_f16": "v_exp_f16_e32 v{d}, v{a}",
-    "v_fma_mix_f32": "v_fma_mix_f32 v{d}, v{a}, v{b}, v{c} op_sel_hi:[1,1,0]",
-    "v_cvt_f32_f16": "v_cvt_f32_f16_e32 v{d}, v{a}",
-    "v_cvt_f16_f32": "v_cvt_f16_f32_e32 v{d}, v{a}",
-    "v_cvt_pk_bf16_f32": "v_cvt_pk_bf16_f32 v{d}, v{a}, v{b}",
-    "v_cvt_pk_fp8_f32": "v_cvt_pk_fp8_f32 v{d}, v{a}, v{b}",
-}
 ROUNDS = 5  # of launches that are timed one by one; the best counts
-SHORT_ROUNDS = 60  # of launches of a millisecond: the best ones meet a quiet core
-
-
-def loop_text(body: str, turns: int) -> str:
-    """A loop of 32 copies of one instruction over defined registers."""
-    lines = [body.format(d=8 + i % 8, a=16 + i % 8, b=24 + i % 8, c=8 + (i + 1) % 8) for i in range(32)]
-    setup = [f"v_mov_b32_e32 v{i}, 1.0" for i in range(2, 40)]
-    setup += ["s_mov_b32 s9, 0x05040100", "s_mov_b64 s[10:11], 0x5555"]
-    return LOOP.format(turns=turns, setup="\n".join("\t" + s for s in setup), body="\n".join("\t" + s for s in lines))
+TURNS, SHORT_ROUNDS = 1500, 50  # of loops of 35 instructions, a few milliseconds each: the best ones meet a quiet core
 
 
 def best(run: Callable[[], object], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time) -> float:
@@ -159,13 +83,13 @@ def valu_rates(names: Iterable[str] = BODIES) -> dict[str, float]:
     """Million wave-instructions per second of single instructions on one core, all checks on."""
     rates = {}
     for name in names:
-        program = sim.load(loop_text(BODIES[name], 500), TARGET)
+        program = sim.load(loop_text(BODIES[name], TURNS), TARGET)
         out = np.zeros(64, np.float32)
         count = program.launch("loop", (1,), (64,), [out], threads=1).instructions
         assert (out == 1).all()
         run = functools.partial(program.launch, "loop", (1,), (64,), [out], threads=1)
         rates[name] = count / best(run, SHORT_ROUNDS) / 1e6
-        print(f"{name:28} {rates[name]:6.1f} M wave-instructions/s")
+        print(f"{name:30} {rates[name]:6.1f} M wave-instructions/s")
     return rates
 
 
@@ -237,6 +161,7 @@ def measure(tinygrad: Path | None) -> dict[str, Any]:
     cores = os.cpu_count() or 1
     for size in (256, 512, 1024):
         record[f"gemm_{size}_bf16"] = [gemm(size, threads=n) for n in sorted({1, cores})]
+    record["scaling"] = sim_scaling.measure(cores)
     record["start"] = start_up()
     second = valu_rates()  # once more: other programs come and go
     record["valu_M_wave_instructions_per_s"] = {name: round(max(first[name], second[name]), 1) for name in first}

@@ -47,11 +47,7 @@ inline Exact scaled(Exact value, int power) {
 // A scale operand is an f32 of which only the exponent field counts (CDNA4 ISA 7.3, converts with scale).
 inline u32 scale_field(f32 scale) { return bits<u32>(scale) >> 23 & 0xffu; }
 
-// The element of a block-scaled tensor: x / 2^(field - 127). A NaN scale makes a NaN.
-inline Exact descaled(Exact x, u32 field) {
-  if (field == kE8m0Nan) x.kind = NumberClass::nan;
-  return scaled(x, -e8m0_exponent(u8(field)));
-}
+// The element of a block-scaled tensor: x * 2^(field - 127). A NaN scale makes a NaN.
 inline Exact rescaled(Exact x, u32 field) {
   if (field == kE8m0Nan) x.kind = NumberClass::nan;
   return scaled(x, e8m0_exponent(u8(field)));

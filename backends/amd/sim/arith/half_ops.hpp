@@ -3,7 +3,6 @@
 
 #include "convert.hpp"
 #include "division.hpp"
-#include "minmax.hpp"
 
 namespace amdsim::arith {
 
@@ -14,15 +13,6 @@ template <class Function>
 WARPWAVE_INLINE f16 exactly(f16 x, Function function) {
   return to_f16(function(to_f32(x)));
 }
-
-WARPWAVE_INLINE f16 half_min(f16 a, f16 b, bool ieee) {
-  return narrowed_keeping_signals(min_num(widened_keeping_signals(a), widened_keeping_signals(b), ieee));
-}
-WARPWAVE_INLINE f16 half_max(f16 a, f16 b, bool ieee) {
-  return narrowed_keeping_signals(max_num(widened_keeping_signals(a), widened_keeping_signals(b), ieee));
-}
-WARPWAVE_INLINE f16 half_minimum(f16 a, f16 b) { return to_f16(minimum(to_f32(a), to_f32(b))); }
-WARPWAVE_INLINE f16 half_maximum(f16 a, f16 b) { return to_f16(maximum(to_f32(a), to_f32(b))); }
 
 // x - floor(x), exact in f32, rounded to f16; at most the largest f16 below 1.
 WARPWAVE_INLINE f16 half_fract(f16 x, HalfMode mode) {

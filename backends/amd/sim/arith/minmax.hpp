@@ -58,17 +58,6 @@ WARPWAVE_INLINE F maximum(F a, F b) {
   return pick((a != a) | (b != b), with_nan_of<F>(default_nan<F>(), a, b), max_num(a, b, false));
 }
 
-// An f16 function of the comparing kind is the f32 function on the widened operands; signalling NaNs must
-// survive the widening for IEEE mode to see them.
-WARPWAVE_INLINE f32 widened_keeping_signals(f16 x) {
-  const u32 raw = x.bits, nan = (raw & 0x8000u) << 16 | 0x7f800000u | (raw & 0x3ffu) << 13;
-  return bits<f32>(pick((raw & 0x7fffu) > 0x7c00u, nan, bits<u32>(to_f32(x))));
-}
-WARPWAVE_INLINE f16 narrowed_keeping_signals(f32 x) {
-  const u32 raw = bits<u32>(x), nan = (raw >> 16 & 0x8000u) | 0x7c00u | (raw >> 13 & 0x3ffu);
-  return {u16(pick((raw & 0x7fffffffu) > 0x7f800000u, nan, u32(to_f16(x).bits)))};
-}
-
 template <class T>
 WARPWAVE_INLINE T int_med3(T a, T b, T c) {
   const T low = a < b ? a : b, high = a < b ? b : a;

@@ -6,34 +6,60 @@
 
 namespace amdsim::arith {
 
-// f32 magnitude -> code of a format without its sign, to nearest even, before overflow and NaN are looked at.
+// f32 magnitude -> code of a format without its sign, to nearest even, before overflow and NaN are looked at. Below the
+// first normal number the sum with a power of two, whose last bit is that of the subnormal codes, does the rounding.
 template <int Mantissa, int Bias>
 WARPWAVE_INLINE u32 rounded_code(u32 magnitude) {
-  constexpr u32 drop = 23 - Mantissa, first_normal = 128 - Bias;
+  constexpr u32 drop = 23 - Mantissa, first_normal = 128 - Bias, rounder = (first_normal + drop) << 23;
   const u32 normal = (magnitude - (u32(127 - Bias) << 23) + (1u << (drop - 1)) - 1 + (magnitude >> drop & 1)) >> drop;
-  constexpr u32 lowest = first_normal + drop - 25;  // below it nothing is left of the significand
-  const u32 field = magnitude >> 23, below = field < first_normal - 1 ? field : first_normal - 1;
-  const u32 shift = first_normal + drop - (below > lowest ? below : lowest);
-  const u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
-  const u32 tiny = (significand + (1u << (shift - 1)) - 1 + (significand >> shift & 1)) >> shift;
+  const u32 tiny = bits<u32>(bits<f32>(magnitude) + bits<f32>(rounder)) - rounder;
   return pick(magnitude < first_normal << 23, tiny, normal);
 }
 
-// To an 8-bit format; a finite or infinite value beyond its range becomes `over`.
+// The code of a magnitude as rounded by the caller, with overflow (finite or infinite), NaN and the sign of `x`.
 template <const FloatFormat& Format>
-WARPWAVE_INLINE u32 to_byte(f32 x, u32 over) {
+WARPWAVE_INLINE u32 finished_code(f32 x, u32 code, u32 over) {
   constexpr bool fnuz = Format.specials == Specials::fnuz;
-  constexpr u32 nan = u32(Format.nan()), largest = u32(Format.max_finite());
-  const u32 magnitude = bits<u32>(x) & 0x7fffffffu, sign = bits<u32>(x) >> 24 & 0x80u;
-  const u32 code = rounded_code<Format.mantissa_bits, Format.bias>(magnitude);
+  constexpr u32 nan = u32(Format.nan()), largest = u32(Format.max_finite()), sign_bit = u32(Format.sign_bit());
+  const u32 magnitude = bits<u32>(x) & 0x7fffffffu, sign = bits<u32>(x) >> (32 - Format.width()) & sign_bit;
   const u32 number = pick(magnitude > 0x7f800000u, nan, pick(code > largest, over, code));
   const bool unsigned_code = fnuz & ((number == 0) | (number == nan));
   return number | pick(unsigned_code, 0u, sign);
 }
+
+// To a format of at most 8 bits; a finite or infinite value beyond its range becomes `over`.
 template <const FloatFormat& Format>
-constexpr u32 overflow_byte(Overflow overflow) {
-  if (overflow == Overflow::saturate) return u32(Format.max_finite());
+WARPWAVE_INLINE u32 to_small(f32 x, u32 over) {
+  return finished_code<Format>(x, rounded_code<Format.mantissa_bits, Format.bias>(bits<u32>(x) & 0x7fffffffu), over);
+}
+template <const FloatFormat& Format>
+constexpr u32 overflow_code(Overflow overflow) {
+  if (overflow == Overflow::saturate || Format.specials == Specials::none) return u32(Format.max_finite());
   return u32(Format.specials == Specials::ieee ? Format.infinity() : Format.nan());
+}
+
+// The same with stochastic rounding (encode_stochastic): the top bits of `random` are added below the last bit kept, and
+// the sum is truncated.
+template <const FloatFormat& Format>
+WARPWAVE_INLINE u32 to_small_stochastic(f32 x, u32 random, u32 over) {
+  constexpr int drop = 23 - Format.mantissa_bits;
+  const u32 magnitude = bits<u32>(x) & 0x7fffffffu;
+  const i32 field = i32(magnitude >> 23) - 127 + Format.bias, normal = field < 1 ? 1 : field;
+  const i32 missing = normal - field, shift = missing < 31 ? missing : 31;  // zeros and subnormals are shifted out
+  const u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
+  const u32 kept = ((significand >> shift) + (random >> (32 - drop))) >> drop;
+  return finished_code<Format>(x, (u32(normal - 1) << Format.mantissa_bits) + kept, over);
+}
+
+// x times 2^(exponent of `scale` - 127), or with `Divide` through it; a NaN scale makes a NaN. Rounded to f32 once, which
+// only changes values below every small format's least.
+template <bool Divide>
+WARPWAVE_INLINE f32 times_scale(f32 x, u32 scale) {
+  const u32 field = scale >> 23 & 0xffu;
+  const u64 exponent = Divide ? u64(1150 - field) : u64(896 + field);
+  const f32 value = f32(f64(x) * bits<f64>(exponent << 52));
+  const u32 nan = (bits<u32>(x) & 0x80000000u) | 0x7fc00000u;
+  return bits<f32>(pick((x != x) | (field == kE8m0Nan), nan, bits<u32>(value)));
 }
 
 // f32 -> f16 towards zero; finite values beyond the range become the largest one.

@@ -1,7 +1,8 @@
 // v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin, v_cos. The ISA promises 1 ulp for f32 with subnormals flushed,
 // 0.51 ulp for f16, and 2^29 ulp for the f64 reciprocals; the functions here are evaluated in f64 with correctly
 // rounded operations only, so that every host gives the same bits. The build must not contract them into fused
-// operations beyond those that are written. Everything is inlined, so that loops over lanes vectorise.
+// operations beyond those that are written. Everything is inlined, so that loops over lanes vectorise; log, rsq, sin and
+// cos of f32 take several loops and are in function_rows.cpp.
 #pragma once
 
 #include "floats.hpp"
@@ -12,6 +13,7 @@ namespace detail {
 
 // To the nearest integer, ties to even, for |x| < 2^51: added to x it leaves the integer in the low bits.
 inline constexpr f64 kToInteger = 0x1.8p52;
+inline constexpr f32 kToInteger32 = 0x1.8p23f;  // the same for |x| < 2^22
 
 // Sum of every second term from I on, in powers of y = x * x.
 template <int I, int N>
@@ -51,23 +53,38 @@ WARPWAVE_INLINE f64 exp2_of(f64 x) {
   return polynomial(kExp2, x - (shifted - kToInteger)) * scale;
 }
 
-// x positive, normal and finite. The significand ends up in [sqrt(1/2), sqrt(2)).
-WARPWAVE_INLINE f64 log2_of(f32 x) {
+// x positive, normal and finite, as 2^exponent times a significand in [sqrt(1/2), sqrt(2)).
+struct Split {
+  f32 significand;
+  i32 exponent;
+};
+WARPWAVE_INLINE Split split(f32 x) {
   const u32 b = bits<u32>(x);
   const i32 exponent = i32(b - 0x3f3504f4u) >> 23;
-  const f64 m = bits<f32>(b - (u32(exponent) << 23));
-  const f64 s = (m - 1.0) / (m + 1.0);
-  return __builtin_fma(s, polynomial(kLog2, s * s), f64(exponent));
+  return {bits<f32>(b - (u32(exponent) << 23)), exponent};
+}
+WARPWAVE_INLINE f64 log2_of(f64 significand, f64 exponent) {
+  const f64 s = (significand - 1.0) / (significand + 1.0);
+  return __builtin_fma(s, polynomial(kLog2, s * s), exponent);
 }
 
+// |x| <= 256 turns, as quarters and the exact rest, at most an eighth of a turn.
+struct Turns {
+  f32 rest;
+  u32 quadrant;
+};
+WARPWAVE_INLINE Turns reduced(f32 x) {
+  const f32 turn = x - ((x + kToInteger32) - kToInteger32), shifted = 4.0f * turn + kToInteger32;
+  return {turn - 0.25f * (shifted - kToInteger32), bits<u32>(shifted)};
+}
+WARPWAVE_INLINE f64 sin_of(f64 turns) { return turns * polynomial(kSin, turns * turns); }
+WARPWAVE_INLINE f64 cos_of(f64 turns) { return polynomial(kCos, turns * turns); }
+
 // sin(2 pi x) for |x| <= 256, and cos as sin a quarter turn further.
-WARPWAVE_INLINE f64 sin_turns(f64 x, u64 quarters) {
-  const f64 turn = x - ((x + kToInteger) - kToInteger);
-  const f64 shifted = 4.0 * turn + kToInteger;
-  const f64 t = turn - 0.25 * (shifted - kToInteger);
-  const u64 quadrant = bits<u64>(shifted) + quarters;
-  const f64 s = t * polynomial(kSin, t * t), c = polynomial(kCos, t * t);
-  const f64 value = pick((quadrant & 1) != 0, c, s);
+WARPWAVE_INLINE f64 sin_turns(f32 x, u32 quarters) {
+  const Turns turns = reduced(x);
+  const u32 quadrant = turns.quadrant + quarters;
+  const f64 value = pick((quadrant & 1) != 0, cos_of(turns.rest), sin_of(turns.rest));
   return pick((quadrant & 2) != 0, 0.0 - value, value);
 }
 
@@ -80,8 +97,8 @@ WARPWAVE_INLINE f64 exp2_wide(f32 x) {
 
 // The reduction is exact in f32, and so is the scaling: what would be subnormal is 0.
 WARPWAVE_INLINE f32 exp2(f32 x) {
-  const f32 shifted = x + 0x1.8p23f;
-  const f64 fraction = f64(x - (shifted - 0x1.8p23f));
+  const f32 shifted = x + detail::kToInteger32;
+  const f64 fraction = f64(x - (shifted - detail::kToInteger32));
   const u32 scaled = bits<u32>(f32(detail::polynomial(detail::kExp2, fraction))) + (bits<u32>(shifted) << 23);
   const u32 bounded = pick(x >= 128.0f, 0x7f800000u, pick(x >= -126.0f, scaled, 0u));
   return bits<f32>(pick(x == x, bounded, bits<u32>(x) | 0x00400000u));
@@ -90,29 +107,19 @@ WARPWAVE_INLINE f32 exp2(f32 x) {
 // A zero gives -inf, a negative number NaN.
 WARPWAVE_INLINE f64 log2_wide(f32 x) {
   const bool ordinary = (x > 0.0f) & (x <= 0x1.fffffep127f);
-  const f64 value = detail::log2_of(pick(ordinary, x, 1.0f));
+  const detail::Split parts = detail::split(pick(ordinary, x, 1.0f));
+  const f64 value = detail::log2_of(parts.significand, parts.exponent);
   const f32 special = pick(x == 0.0f, -HUGE_VALF, pick(x > 0.0f, HUGE_VALF, bits<f32>(kNan32)));
   return pick(ordinary, value, f64(special));
 }
 
 WARPWAVE_INLINE f32 flushed_source(f32 x) { return bits<f32>(flush32(bits<u32>(x))); }
 
-WARPWAVE_INLINE f32 log2(f32 x) { return with_nan_of<f32>(f32(log2_wide(flushed_source(x))), x); }
-
 WARPWAVE_INLINE f32 rcp(f32 x) {
   return with_nan_of<f32>(bits<f32>(flush32(bits<u32>(1.0f / flushed_source(x)))), x);
 }
 
 WARPWAVE_INLINE f32 sqrt(f32 x) { return with_nan_of<f32>(__builtin_sqrtf(flushed_source(x)), x); }
-
-// One Newton step in f64 on the f32 quotient. Zeros (whose sign is kept) and infinities have it already.
-WARPWAVE_INLINE f64 rsqrt_wide(f32 x) {
-  const f32 first = 1.0f / __builtin_sqrtf(x);
-  const f64 y = first, error = __builtin_fma(-(f64(x) * y), y, 1.0);
-  return pick(error == error, __builtin_fma(0.5 * y, error, y), y);
-}
-
-WARPWAVE_INLINE f32 rsqrt(f32 x) { return with_nan_of<f32>(f32(rsqrt_wide(flushed_source(x))), x); }
 
 // Valid for |x| <= 256; beyond, sin is 0 and cos is 1 (ISA, V_SIN_F32). A zero keeps its sign.
 WARPWAVE_INLINE f64 sin_wide(f32 x) {
@@ -127,11 +134,6 @@ WARPWAVE_INLINE f64 cos_wide(f32 x) {
   const f32 outside = pick(x - x == 0.0f, 1.0f, bits<f32>(kNan32));
   return pick(valid, value, f64(outside));
 }
-WARPWAVE_INLINE f32 sin(f32 x) {
-  return with_nan_of<f32>(bits<f32>(flush32(bits<u32>(f32(sin_wide(flushed_source(x)))))), x);
-}
-WARPWAVE_INLINE f32 cos(f32 x) { return with_nan_of<f32>(f32(cos_wide(x)), x); }
-
 // f16: the f64 value rounded once; subnormals are honoured. An inexact f32 made odd on the way rounds as the f64 does.
 WARPWAVE_INLINE f16 half_of(f64 value, f16 source) {
   const f32 near = f32(value);

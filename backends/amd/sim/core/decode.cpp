@@ -78,7 +78,7 @@ constexpr NamedScalar kNamed[] = {
     {"src_private_base", 237, 2}, {"src_private_limit", 238, 2}, {"src_vccz", 251, 1}, {"src_execz", 252, 1},
     {"src_scc", 253, 1},  {"vccz", 251, 1},        {"execz", 252, 1},           {"scc", 253, 1}};
 
-// "12" or "[12:15]" after the register letter.
+// "12" or "[12:15]" after the register letter; inline assembly leaves hexadecimal numbers in the latter.
 bool parse_range(Sv s, int& first, int& count) {
   if (s.empty()) return false;
   const std::string text(s);
@@ -87,8 +87,8 @@ bool parse_range(Sv s, int& first, int& count) {
     first = static_cast<int>(std::strtol(text.c_str(), &end, 10)), count = 1;
     return end != text.c_str() && *end == 0 && std::isdigit(static_cast<unsigned char>(s[0]));
   }
-  first = static_cast<int>(std::strtol(text.c_str() + 1, &end, 10)), count = 1;
-  if (*end == ':') count = static_cast<int>(std::strtol(end + 1, &end, 10)) - first + 1;
+  first = static_cast<int>(std::strtol(text.c_str() + 1, &end, 0)), count = 1;
+  if (*end == ':') count = static_cast<int>(std::strtol(end + 1, &end, 0)) - first + 1;
   return *end == ']';
 }
 

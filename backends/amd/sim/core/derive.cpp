@@ -1,6 +1,8 @@
 // What each decoded instruction reads and writes, for the hazard, wait, uninitialised and resource checks.
 #include <algorithm>
+#include <iterator>
 
+#include "../insns/vop.hpp"
 #include "decode.hpp"
 #include "hazards.hpp"
 
@@ -39,6 +41,20 @@ bool partial_write(const Inst& in) {
   return in.flags & kPartial;
 }
 
+// A lane-wise instruction without modifiers may take the short way; one that reads more rows than the list holds may not.
+void derive_plain(Inst& in) {
+  if ((in.exec != exec_valu && in.exec != exec_plain) || !in.plain) return;
+  const bool masked = in.flags & kMaskIn && in.desc->src[in.n_src - 1] == Ty::Mask;
+  in.lane_sources = static_cast<u8>(in.n_src - (masked ? 1 : 0));
+  in.old_dst = in.flags & kReadsDst && in.lane_sources < 3 ? static_cast<i8>(in.lane_sources == 1 ? 1 : 2) : i8{-1};
+  in.n_read_rows = 0;
+  int rows = 0;
+  for (int i = 0; i < in.n_vread; ++i)
+    for (int r = 0; r < in.vread[i].count; ++r, ++rows)
+      if (rows < int(std::size(in.read_rows))) in.read_rows[in.n_read_rows++] = static_cast<u16>(in.vread[i].first + r);
+  in.exec = rows <= int(std::size(in.read_rows)) ? exec_plain : exec_valu;
+}
+
 }  // namespace
 
 void derive_checks(Inst& in, const Target& target) {
@@ -58,6 +74,7 @@ void derive_checks(Inst& in, const Target& target) {
   if (in.flags & kReadsM0) add_range(in.sread, in.n_sread, sreg::kM0, 1);
   in.need = packed_need(in);
   derive_hazards(in, target);
+  derive_plain(in);
 }
 
 }  // namespace amdsim

@@ -14,12 +14,15 @@ namespace {
 
 constexpr u64 kGuardBits = 0x0000'8000'8000'8000ull;  // above each 16-bit field of Wave::limits
 
-void check_resources(const Wave& w, const Inst& in) {
-  if ((((w.limits | kGuardBits) - in.need) & kGuardBits) == kGuardBits) [[likely]] return;
+[[gnu::noinline]] void report_resources(const Wave& w, const Inst& in) {
   auto field = [](u64 packed, int i) { return std::to_string(packed >> (16 * i) & 0x7fff); };
   w.violate(Check::Resources, "uses registers beyond the kernel descriptor's allocation: needs " + field(in.need, 0) + " VGPRs, " +
             field(in.need, 1) + " AGPRs, " + field(in.need, 2) + " SGPRs; has " + field(w.limits, 0) + ", " + field(w.limits, 1) +
             ", " + field(w.limits, 2));
+}
+
+inline void check_resources(const Wave& w, const Inst& in) {
+  if ((((w.limits | kGuardBits) - in.need) & kGuardBits) != kGuardBits) [[unlikely]] report_resources(w, in);
 }
 
 [[noreturn]] void past_the_end(Wave& w) {

@@ -222,10 +222,11 @@ WARPWAVE_INLINE void pick_parts(const Wave& w, const Inst& in, int i, const u32*
   if (in.encoding == Encoding::Sdwa) return select_field(buffer[0], base, op.sel, op.sext);
   const u32* from = base;
   if (in.encoding == Encoding::Dpp && i == 0) {
-    const u64 valid = dpp_valid(in, w.exec());
+    // Lanes without a source read 0 where they are written at all (dpp_write_lanes).
+    const u64 kept = in.mod.bound_ctrl ? dpp_valid(in, w.exec()) : kAllLanes;
     for (int r = 0; r < op.dwords; ++r) {
       move_lanes(buffer[r], base + r * kLanes, in.dpp_map, stays_in_rows(in.mod.dpp_ctrl));
-      clear_lanes(buffer[r], valid);
+      clear_lanes(buffer[r], kept);
     }
     from = buffer[0];
   }

@@ -11,7 +11,7 @@
 namespace amdsim {
 
 inline bool mode_is_plain(const Mode& m) {
-  return m.denorm32 == 3 && m.denorm64 == 3 && m.round32 == 0 && m.round64 == 0;
+  return m.rounding_and_denormals() == Mode{}.rounding_and_denormals();
 }
 
 // Lives around the lane function. Sources are replaced by flushed copies in `buffer`.

@@ -225,7 +225,8 @@ u64 bits_of(const RegRange* ranges, int count) {
 
 void derive_traits(Inst& in) {
   in.v_read_bits = bits_of(in.vread, in.n_vread), in.v_write_bits = bits_of(in.vwrite, in.n_vwrite);
-  in.s_read_bits = bits_of(in.sread, in.n_sread), in.s_write_bits = bits_of(in.swrite, in.n_swrite);
+  const bool carries = in.flags & kCarryOut && in.flags & kMaskIn;  // may read the carry at once
+  in.s_read_bits = carries ? 0 : bits_of(in.sread, in.n_sread), in.s_write_bits = bits_of(in.swrite, in.n_swrite);
   in.divides = starts(in, "v_div_fmas");
   in.narrows_to_fp4 = starts(in, "v_cvt_scalef32_pk_fp4") || starts(in, "v_cvt_scalef32_sr_pk_fp4");
   const bool special = std::any_of(in.src, in.src + in.n_src, [](const Operand& op) { return op.kind == Kind::Special; });
@@ -237,6 +238,27 @@ bool related(const Inst& p, const Inst& c) {
   return (p.v_write_bits & (c.v_read_bits | c.v_write_bits)) | (p.v_read_bits & c.v_write_bits) |
          (p.s_write_bits & c.s_read_bits) || p.indirect || c.indirect;
 }
+
+// Destinations of the matrix instructions that lie between a producer and its consumer: what the consumer reads there
+// is theirs, and the wait states count from them (LLVM getWaitStatesSinceDef stops at the nearest definition).
+class Overwritten {
+ public:
+  void add(const Inst& matrix) { ranges_[count_++] = range_of(matrix.dst); }
+  // Is everything that matrix instruction `c` reads of `p`'s result newer than `p`?
+  bool hides(const Inst& p, const Inst& c) const {
+    if (count_ == 0 || !(c.flags & kMfma)) return false;
+    const RegRange d = range_of(p.dst);
+    for (u16 row = d.first; row < d.first + d.count; ++row) {
+      const RegRange one{row, 1};
+      if (hits(&one, 1, c.vread, c.n_vread) && !hits(&one, 1, ranges_, count_)) return false;
+    }
+    return true;
+  }
+
+ private:
+  RegRange ranges_[kRing];
+  int count_ = 0;
+};
 
 }  // namespace
 
@@ -266,11 +288,13 @@ void search_hazards(const Wave& w, const Inst& in) {
     if ((!in.wary && distance >= p.window) || p.flags & kMfma || !related(p, in)) continue;
     examine(e, distance);
   }
+  Overwritten newer;
   for (u32 n = w.mfma_next; n > 0 && w.mfma_next - n < kRing; --n) {
     const HazardEvent& e = w.mfma_ring[(n - 1) % kRing];
     const int distance = static_cast<int>(w.clock - e.issue) - 1;
     if (distance > 19) break;
-    if ((in.wary || distance < e.inst->window) && related(*e.inst, in)) examine(e, distance);
+    if ((in.wary || distance < e.inst->window) && related(*e.inst, in) && !newer.hides(*e.inst, in)) examine(e, distance);
+    newer.add(*e.inst);
   }
 }
 

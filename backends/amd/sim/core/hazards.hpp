@@ -14,14 +14,27 @@ void derive_hazards(Inst& inst, const Target& target);
 
 void search_hazards(const Wave& w, const Inst& in);
 
+// Can an instruction whose window is open, or one beside it, disturb this one? Never wrongly no.
+inline bool at_risk(const Wave& w, const Inst& in) {
+  return (w.risky_v_write & (in.v_read_bits | in.v_write_bits)) | (w.risky_v_read & in.v_write_bits) |
+         (w.risky_s_write & in.s_read_bits) || in.indirect || w.risky_indirect;
+}
+
 inline void check_hazards(const Wave& w, const Inst& in) {
-  if (w.clock < w.hazard_until || in.wary) search_hazards(w, in);
+  if (in.wary || (w.clock < w.hazard_until && at_risk(w, in))) search_hazards(w, in);
+}
+
+inline void open_window(Wave& w, const Inst& in) {
+  if (w.clock >= w.hazard_until) w.risky_v_write = w.risky_v_read = w.risky_s_write = 0, w.risky_indirect = false;
+  w.risky_v_write |= in.v_write_bits, w.risky_v_read |= in.v_read_bits, w.risky_s_write |= in.s_write_bits;
+  w.risky_indirect |= in.indirect;
+  if (const u64 until = w.clock + in.window + 1; until > w.hazard_until) w.hazard_until = until;
 }
 
 inline void record_issue(Wave& w, const Inst& in) {
   w.ring[w.ring_next++ % kRing] = {&in, w.clock};
   if (in.flags & kMfma) w.mfma_ring[w.mfma_next++ % kRing] = {&in, w.clock};
-  if (const u64 until = w.clock + in.window + 1; in.window && until > w.hazard_until) w.hazard_until = until;
+  if (in.window) open_window(w, in);
   ++w.clock;
 }
 

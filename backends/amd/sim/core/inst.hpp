@@ -107,6 +107,11 @@ struct Inst {
   bool indirect = false;  // as a producer or consumer: bound by rules that are not about common registers
   bool divides = false, narrows_to_fp4 = false;
   bool wary = false;  // as a consumer: cares about producers that ordinary instructions ignore
+  // Of lane-wise instructions (exec_plain): every row that is read, the operands that are rows of lanes, and which of
+  // them is the old destination.
+  u16 read_rows[8] = {};
+  u8 n_read_rows = 0, lane_sources = 0;
+  i8 old_dst = -1;
   u64 need = 0;    // packed highest registers used: see Wave::limits
   u32 index = 0;   // position in Program::code
   u64 address = 0;

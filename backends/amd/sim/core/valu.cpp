@@ -38,9 +38,27 @@ u64 mask_source(const Wave& w, const Inst& in) {
   return op.kind == Kind::None || in.desc->src[in.n_src - 1] != Ty::Mask ? w.vcc() : w.s64(op);
 }
 
-}  // namespace
+bool reads_undefined(const Wave& w, const Inst& in) {
+  u64 any = 0;
+  for (int i = 0; i < in.n_read_rows; ++i) any |= w.vundef[in.read_rows[i]].any();
+  for (int i = 0; i < in.n_sread; ++i)
+    for (int r = 0; r < in.sread[i].count; ++r) any |= w.sundef[in.sread[i].first + r];
+  return any != 0;
+}
 
-WARPWAVE_MULTIVERSION void exec_valu(Wave& w, const Inst& in) {
+void define_results(Wave& w, const Inst& in) {
+  for (int i = 0; i < in.n_vwrite; ++i)
+    for (int r = 0; r < in.vwrite[i].count; ++r) w.vundef[in.vwrite[i].first + r] = {};
+  for (int i = 0; i < in.n_swrite; ++i)
+    for (int r = 0; r < in.swrite[i].count; ++r) w.sundef[in.swrite[i].first + r] = 0;
+}
+
+const u32* plain_lanes(const Wave& w, const Operand& op, u32 (*buffer)[kLanes]) {
+  if (op.kind == Kind::Vgpr) return w.v[op.reg];
+  return op.kind == Kind::Const ? op.lanes : splat_scalar(w, op, op.dwords, buffer);
+}
+
+WARPWAVE_MULTIVERSION void with_modifiers(Wave& w, const Inst& in) {
   FetchBuffer buffer;
   LaneArgs io;
   io.in = &in, io.mode = &w.mode, io.target = w.program->target, io.exec = w.exec();
@@ -77,6 +95,27 @@ WARPWAVE_MULTIVERSION void exec_valu(Wave& w, const Inst& in) {
       merge_rows(dst, io.d, exec, in.dst.dwords);
   }
   if (has_mask_result(in)) write_mask(w, in, io.mask_out & exec);
+}
+
+}  // namespace
+
+// Clang wants a multiversioned function to be one from its first use on, which vop.hpp is.
+void exec_valu(Wave& w, const Inst& in) { with_modifiers(w, in); }
+
+void exec_plain(Wave& w, const Inst& in) {
+  if (w.exec() != kAllLanes || !mode_is_plain(w.mode) || reads_undefined(w, in)) return with_modifiers(w, in);
+  alignas(64) u32 splats[3][2][kLanes];
+  LaneArgs io;
+  io.in = &in, io.mode = &w.mode, io.target = w.program->target, io.exec = kAllLanes;
+  io.d = in.dst.kind == Kind::Vgpr ? w.v[in.dst.reg] : nullptr;
+  if (in.lane_sources > 0) io.a = plain_lanes(w, in.src[0], splats[0]);
+  if (in.lane_sources > 1) io.b = plain_lanes(w, in.src[1], splats[1]);
+  if (in.lane_sources > 2) io.c = plain_lanes(w, in.src[2], splats[2]);
+  if (in.old_dst >= 0) (in.old_dst == 1 ? io.b : io.c) = io.d;
+  io.mask_in = mask_source(w, in);
+  define_results(w, in);
+  reinterpret_cast<LaneFn>(const_cast<void*>(in.body))(io);
+  if (has_mask_result(in)) write_mask(w, in, io.mask_out);
 }
 
 }  // namespace amdsim

@@ -42,7 +42,8 @@ Inst moved(const Wave& w, const Inst& in, u32 m0) {
 
 const Inst& indexed(Wave& w, const Inst& in) {
   if (w.sundef[sreg::kM0]) w.violate(Check::Uninit, "the VGPR index in M0 is undefined");
-  if (in.exec != exec_valu || in.encoding == Encoding::Dpp || in.encoding == Encoding::Sdwa || in.flags & kReadsDst)
+  const bool lane_wise = in.exec == exec_valu || in.exec == exec_plain;
+  if (!lane_wise || in.encoding == Encoding::Dpp || in.encoding == Encoding::Sdwa || in.flags & kReadsDst)
     w.unsupported("this instruction while s_set_gpr_idx_on is in force");
   const u32 m0 = w.sgpr[sreg::kM0] & 0xf0ff;
   auto& slot = w.group->moved[u64(in.index) << 16 | m0];

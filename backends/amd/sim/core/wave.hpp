@@ -25,6 +25,7 @@ struct Mode {
   u8 round32 = 0, round64 = 0;    // 0 nearest even, 1 +inf, 2 -inf, 3 zero; round64 is for f16 and f64
   u8 denorm32 = 3, denorm64 = 3;  // bit 0: keep input denormals, bit 1: keep output denormals
   bool dx10_clamp = true, ieee = true, fp16_ovfl = false;
+  u32 rounding_and_denormals() const { return round32 | round64 << 8 | denorm32 << 16 | u32(denorm64) << 24; }
 };
 
 // A load whose result is held back until a wait proves it (only when the "waits" check is relaxed).
@@ -123,6 +124,9 @@ struct Wave {
   HazardEvent mfma_ring[kRing] = {};  // matrix instructions only
   u32 ring_next = 0, mfma_next = 0;
   u64 hazard_until = 0;  // from this clock on no ordinary instruction needs a look at the rings
+  // What instructions whose window may still be open read and wrote (Inst::v_write_bits and so on).
+  u64 risky_v_write = 0, risky_v_read = 0, risky_s_write = 0;
+  bool risky_indirect = false;
 
   // Scratch: private_dwords rows of 64 lanes, with shadow.
   std::vector<u32> scratch;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../arith/half_ops.hpp"
+#include "../arith/half_order.hpp"
 #include "../arith/half_rows.hpp"
 #include "vop_modes.hpp"
 
@@ -35,14 +36,49 @@ void on_halves_at(u32* out, const LaneArgs& io, u32 shift) {
   arith::narrow_to_halves(out, value);
 }
 
-// One f16; MODE other than nearest even without saturation takes `Slow`, which gets a HalfMode after its operands.
-template <auto F, auto Slow, int Sources>
+// What `Quick` does without NaNs on both halves, `F` does with them on one, and `Slow`, which gets a HalfMode after its
+// operands, in a MODE other than nearest even without saturation.
+template <arith::HalfOp Quick, auto F, auto Slow, int Sources>
 void wide_half_body(LaneArgs& io) {
-  if (half_is_plain(*io.mode)) return on_halves_at<F, Sources>(io.d, io, 0);
-  if constexpr (Sources == 2)
+  if (half_is_plain(*io.mode)) {
+    if (!arith::on_both_halves<Quick>(io.d, io.a, io.b, io.c)) return on_halves_at<F, Sources>(io.d, io, 0);
+    clear_high_halves(io.d);
+  } else if constexpr (Sources == 2) {
     half_lanes<Slow>(io, static_cast<f16 (*)(f16, f16)>(nullptr), std::make_index_sequence<2>{});
-  else
+  } else {
     half_lanes<Slow>(io, static_cast<f16 (*)(f16, f16, f16)>(nullptr), std::make_index_sequence<3>{});
+  }
+}
+
+// A function of codes (half_order.hpp) on whole rows: one half, or both.
+template <auto F, int Sources>
+WARPWAVE_INLINE u32 code_of(const LaneArgs& io, int l, u32 shift) {
+  const u32 a = io.a[l] >> shift & 0xffffu, b = io.b[l] >> shift & 0xffffu;
+  if constexpr (Sources == 2)
+    return F(a, b);
+  else
+    return F(a, b, io.c[l] >> shift & 0xffffu);
+}
+template <auto F, int Sources>
+WARPWAVE_MULTIVERSION_TEMPLATE void low_codes(LaneArgs& io) {
+  const LaneArgs in = io;
+  u32* d = io.d;
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) d[l] = code_of<F, Sources>(in, l, 0);
+}
+template <auto F, int Sources>
+WARPWAVE_MULTIVERSION_TEMPLATE void both_codes(LaneArgs& io) {
+  const LaneArgs in = io;
+  u32* d = io.d;
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l) d[l] = code_of<F, Sources>(in, l, 0) | code_of<F, Sources>(in, l, 16) << 16;
+}
+template <LaneFn InIeeeMode, LaneFn Otherwise>
+void by_ieee_mode(LaneArgs& io) {
+  if (io.mode->ieee)
+    InIeeeMode(io);
+  else
+    Otherwise(io);
 }
 
 }  // namespace amdsim

@@ -20,18 +20,21 @@ u32 reversed(u32 x) {
   return std::rotl(x & 0x00ff00ffu, 24) | std::rotl(x & 0xff00ff00u, 8);
 }
 
-// One byte that V_PERM selects: 0..7 a byte of the data, 8..11 the sign of byte 1, 3, 5 or 7, 12 zero, beyond 0xff.
-WARPWAVE_INLINE u32 byte_of(u64 data, u32 sel) {
-  const u32 byte = u8(data >> (8 * (sel & 7))), sign = u32(data >> (16 * (sel & 3) + 15) & 1) * 0xff;
-  const u32 named = sel < 8 ? byte : sign, fixed = sel == 12 ? 0u : 0xffu;
-  return sel < 12 ? named : fixed;
+// Byte `To` of V_PERM's result, in its place: 0..7 a byte of the data, 8..11 the sign of byte 1, 3, 5 or 7, 12 zero,
+// beyond 0xff.
+template <int To>
+WARPWAVE_INLINE u32 selected_byte(u32 a, u32 b, u32 sel) {
+  const u32 which = sel >> (8 * To) & 0xff;
+  const u32 byte = arith::pick((which & 4) != 0, a, b) >> (8 * (which & 3)) & 0xff;
+  const u32 sign = (0u - (arith::pick((which & 2) != 0, a, b) >> (15 + 16 * (which & 1)) & 1)) & 0xff;
+  const u32 fixed = arith::pick(which == 12, 0u, 0xffu), named = arith::pick(which < 8, byte, sign);
+  return arith::pick(which < 12, named, fixed) << (8 * To);
 }
-
-u32 permute(u32 a, u32 b, u32 sel) {
-  const u64 data = u64(a) << 32 | b;
-  u32 out = 0;
-  for (int i = 0; i < 4; ++i) out |= byte_of(data, sel >> (8 * i) & 0xff) << (8 * i);
-  return out;
+WARPWAVE_MULTIVERSION void permute_by_lanes(u32* d, const u32* a, const u32* b, const u32* sel) {
+  WARPWAVE_INDEPENDENT
+  for (int l = 0; l < kLanes; ++l)
+    d[l] = selected_byte<0>(a[l], b[l], sel[l]) | selected_byte<1>(a[l], b[l], sel[l]) |
+           selected_byte<2>(a[l], b[l], sel[l]) | selected_byte<3>(a[l], b[l], sel[l]);
 }
 
 // A scalar selector that only moves bytes: the usual case.
@@ -57,7 +60,7 @@ void v_perm_b32(LaneArgs& io) {
   bool moves = io.in->src[2].kind != Kind::Vgpr;
   for (int i = 0; i < 4; ++i) moves &= (sel >> (8 * i) & 0xff) - 8 > 3;
   if (moves) return permute_rows(io.d, io.a, io.b, sel);
-  for (int l = 0; l < kLanes; ++l) io.d[l] = permute(io.a[l], io.b[l], io.c[l]);
+  permute_by_lanes(io.d, io.a, io.b, io.c);
 }
 
 u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }

@@ -74,14 +74,15 @@ void integer_relations(Registry& r, const std::string& type) {
 }
 
 // V_CMP_CLASS: bits of the mask are sNaN, qNaN, -inf, -normal, -subnormal, -0, +0, +subnormal, +normal, +inf.
-bool in_class(const arith::FloatFormat& format, u64 x, u32 mask) {
-  const u64 magnitude = x & format.magnitude_mask();
-  const bool negative = (x & format.sign_bit()) != 0;
-  if (arith::is_nan(format, x)) return mask >> ((magnitude & format.hidden_bit() >> 1) != 0 ? 1 : 0) & 1;
-  if (magnitude == format.infinity()) return mask >> (negative ? 2 : 9) & 1;
-  if (magnitude >= format.hidden_bit()) return mask >> (negative ? 3 : 8) & 1;
-  if (magnitude != 0) return mask >> (negative ? 4 : 7) & 1;
-  return mask >> (negative ? 5 : 6) & 1;
+template <const arith::FloatFormat& Format, class Word>
+WARPWAVE_INLINE bool in_class(Word x, u32 mask) {
+  constexpr Word infinity = Word(Format.infinity()), hidden = Word(Format.hidden_bit());
+  constexpr Word magnitudes = Word(Format.magnitude_mask()), sign = Word(Format.sign_bit());
+  const Word magnitude = x & magnitudes;
+  const u32 size = u32(magnitude != 0) + u32(magnitude >= hidden) + u32(magnitude >= infinity);  // zero to infinity
+  const u32 of_number = (x & sign) != 0 ? 5 - size : 6 + size;
+  const u32 of_nan = (magnitude & (hidden >> 1)) != 0 ? 1 : 0;
+  return mask >> (magnitude > infinity ? of_nan : of_number) & 1;
 }
 
 }  // namespace
@@ -97,9 +98,9 @@ void register_valu_cmp(Registry& r) {
   integer_relations<i64>(r, "i64");
   integer_relations<u64>(r, "u64");
   // Raw bits: MODE.denorm does not turn a subnormal into another class.
-  add_both(r, vcmp<[](u16 x, u32 mask) { return in_class(arith::kF16, x, mask); }>(""), "class_f16");
-  add_both(r, vcmp<[](u32 x, u32 mask) { return in_class(arith::kF32, x, mask); }>(""), "class_f32");
-  add_both(r, vcmp<[](u64 x, u32 mask) { return in_class(arith::kF64, x, mask); }>(""), "class_f64");
+  add_both(r, vcmp<[](u16 x, u32 mask) { return (in_class<arith::kF16, u32>(x, mask)); }>(""), "class_f16");
+  add_both(r, vcmp<[](u32 x, u32 mask) { return (in_class<arith::kF32, u32>(x, mask)); }>(""), "class_f32");
+  add_both(r, vcmp<[](u64 x, u32 mask) { return (in_class<arith::kF64, u64>(x, mask)); }>(""), "class_f64");
 }
 
 }  // namespace amdsim

@@ -2,7 +2,7 @@
 #include "../arith/convert.hpp"
 #include "../arith/division.hpp"
 #include "../arith/multiversion.hpp"
-#include "../arith/quick_convert.hpp"
+#include "../arith/half_rows.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -58,12 +58,14 @@ void floats(Registry& r) {
 
 WARPWAVE_INLINE u32 pair(u16 low, u16 high) { return u32(low) | u32(high) << 16; }
 
-// Rounds towards zero whatever MODE says; overflow therefore gives the largest finite value.
-constexpr auto kPackTowardZero = [](f32 a, f32 b) { return pair(to_f16_toward_zero(a), to_f16_toward_zero(b)); };
+const f32* as_floats(const u32* row) { return reinterpret_cast<const f32*>(row); }
 
-constexpr auto kPackNearest = [](f32 a, f32 b) { return pair(to_f16(a).bits, to_f16(b).bits); };
+// Rounds towards zero whatever MODE says; overflow therefore gives the largest finite value.
+void pack_toward_zero_body(LaneArgs& io) {
+  narrow_pairs_to_halves(io.d, as_floats(io.a), as_floats(io.b), Narrowing::towards_zero);
+}
 void pack_half_body(LaneArgs& io) {
-  if (!io.mode->fp16_ovfl) return vop_detail::lanes<kPackNearest>(io);
+  if (!io.mode->fp16_ovfl) return narrow_pairs_to_halves(io.d, as_floats(io.a), as_floats(io.b), Narrowing::nearest);
   const HalfMode mode{Rounding::nearest_even, Overflow::saturate};
   for (int l = 0; l < kLanes; ++l)
     io.d[l] = pair(to_f16(bits<f32>(io.a[l]), mode).bits, to_f16(bits<f32>(io.b[l]), mode).bits);
@@ -74,7 +76,7 @@ void packed(Registry& r) {
     d.shadow = shadow_pair;
     r.add(d);
   };
-  halves(vop<kPackTowardZero>("v_cvt_pkrtz_f16_f32"));
+  halves(vop_raw("v_cvt_pkrtz_f16_f32", pack_toward_zero_body, Ty::B32, {Ty::F32, Ty::F32}));
   halves(vop<[](f32 a, f32 b) { return pair(u16(to_snorm16(a)), u16(to_snorm16(b))); }>("v_cvt_pknorm_i16_f32"));
   halves(vop<[](f32 a, f32 b) { return pair(to_unorm16(a), to_unorm16(b)); }>("v_cvt_pknorm_u16_f32"));
   halves(vop<[](f16 a, f16 b) { return pair(u16(to_snorm16(arith::to_f32(a))), u16(to_snorm16(arith::to_f32(b)))); }>(

@@ -7,9 +7,10 @@
 
 #include "../arith/convert.hpp"
 #include "../arith/multiversion.hpp"
-#include "../arith/quick_convert.hpp"
+#include "../arith/half_rows.hpp"
 #include "../core/program.hpp"
 #include "../core/shadow.hpp"
+#include "small_rows.hpp"
 #include "vop_modes.hpp"
 
 namespace amdsim {
@@ -43,52 +44,47 @@ void put(u32& word, u32 value, u32 at, u32 width) {
 
 // ---- without scale
 
-// All values of the target's 8-bit format, as f32 bits.
-template <const Small& Type>
-const u32* byte_values(const LaneArgs& io) {
-  const bool fnuz = io.target->fp8_fnuz;
-  if (&Type == &kFp8Type) return (fnuz ? arith::detail::kFp8FnuzTable : arith::detail::kFp8OcpTable).data();
-  return (fnuz ? arith::detail::kBf8FnuzTable : arith::detail::kBf8OcpTable).data();
+const f32* as_floats(const u32* row) { return reinterpret_cast<const f32*>(row); }
+SmallFormat small_in(const LaneArgs& io, const Small& type) { return small_format(format_in(io, type), overflow_of(io)); }
+
+// `codes`, of `width` bits, to bit `at` of each word of d.
+void put_rows(u32* d, const u32* codes, u32 at, u32 width) {
+  const u32 field = ((1u << width) - 1) << at;
+  for (int l = 0; l < kLanes; ++l) d[l] = (d[l] & ~field) | codes[l] << at;
 }
+void put_pairs(u32* d, const u32* low, const u32* high, u32 at, int width) {
+  alignas(64) u32 pair[kLanes];
+  for (int l = 0; l < kLanes; ++l) pair[l] = low[l] | high[l] << width;
+  put_rows(d, pair, at, u32(2 * width));
+}
+
 template <const Small& Type>
 void widen_body(LaneArgs& io) {
-  const u32* values = byte_values<Type>(io);
+  const u32* values = values_of(format_in(io, Type));
   for (int l = 0; l < kLanes; ++l) io.d[l] = values[io.a[l] & 0xff];
 }
 template <const Small& Type>
 void widen_pair_body(LaneArgs& io) {
-  const u32* values = byte_values<Type>(io);
+  const u32* values = values_of(format_in(io, Type));
   for (int l = 0; l < kLanes; ++l) {
     const u32 source = io.a[l];
     io.d[l] = values[source & 0xff];
     io.d[kLanes + l] = values[source >> 8 & 0xff];
   }
 }
-template <const FloatFormat& Format>
-WARPWAVE_MULTIVERSION_TEMPLATE void narrow_pairs(LaneArgs& io) {
-  const u32 over = overflow_byte<Format>(overflow_of(io)), at = 16 * op_sel(io, 2), keep = 0xffff0000u >> at;
-  u32* d = io.d;
-  const u32 *a = io.a, *b = io.b;
-  WARPWAVE_INDEPENDENT
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 pair = to_byte<Format>(bits<f32>(a[l]), over) | to_byte<Format>(bits<f32>(b[l]), over) << 8;
-    d[l] = (d[l] & keep) | pair << at;
-  }
-}
 template <const Small& Type>
 void narrow_pair_body(LaneArgs& io) {
-  constexpr bool fp8 = &Type == &kFp8Type;
-  if (io.target->fp8_fnuz)
-    narrow_pairs<fp8 ? kFp8Fnuz : kBf8Fnuz>(io);
-  else
-    narrow_pairs<fp8 ? kFp8Ocp : kBf8Ocp>(io);
+  const SmallFormat to = small_in(io, Type);
+  alignas(64) u32 low[kLanes], high[kLanes];
+  narrow_row(low, as_floats(io.a), to);
+  narrow_row(high, as_floats(io.b), to);
+  put_pairs(io.d, low, high, 16 * op_sel(io, 2), 8);
 }
 template <const Small& Type>
 void stochastic_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
-  const u32 at = 8 * (op_sel(io, 2) + 2 * op_sel(io, 3));
-  for (int l = 0; l < kLanes; ++l)
-    put(io.d[l], u32(encode_stochastic(format, exact(bits<f32>(io.a[l])), io.b[l], overflow_of(io))), at, 8);
+  alignas(64) u32 codes[kLanes];
+  narrow_row_stochastic(codes, as_floats(io.a), io.b, small_in(io, Type));
+  put_rows(io.d, codes, 8 * (op_sel(io, 2) + 2 * op_sel(io, 3)), 8);
 }
 template <const FloatFormat& Format>
 void stochastic_half_body(LaneArgs& io) {
@@ -149,6 +145,22 @@ void set_element(u32* rows, int lane, int index, int width, u32 value) {
   if (shift + width > 32) put(rows[(word + 1) * kLanes + lane], value >> (32 - shift), 0, u32(shift + width - 32));
 }
 
+// Rows of one element of a packed source: of lane words, or of 64 f32.
+void element_row(u32* out, const u32* rows, int index, int width) {
+  for (int l = 0; l < kLanes; ++l) out[l] = element(rows, l, index, width);
+}
+template <class Wide>
+void widened_row(f32* out, const u32* rows, int index) {
+  if (Wide::width == 32)
+    std::memcpy(out, rows + index * kLanes, sizeof(Row));
+  else if (&Wide::format == &kF16)
+    arith::widen_halves(out, rows + index / 2 * kLanes, index % 2 * 16);
+  else
+    for (int l = 0; l < kLanes; ++l) out[l] = arith::to_f32(bf16{u16(rows[index / 2 * kLanes + l] >> (index % 2 * 16))});
+}
+
+// Small codes to values of the wide type, times the scale. With FP16_OVFL a product beyond the type's range stays finite,
+// which is for the exact conversion.
 template <class Wide>
 u32 enlarge(const LaneArgs& io, const FloatFormat& format, u32 code, u32 scale) {
   Exact value = rescaled(decode(format, code), scale);
@@ -156,79 +168,91 @@ u32 enlarge(const LaneArgs& io, const FloatFormat& format, u32 code, u32 scale) 
   return u32(encode(Wide::format, value, Rounding::nearest_even, overflow_of(io)));
 }
 template <class Wide>
-u32 shrink(const LaneArgs& io, const FloatFormat& format, u32 code, u32 scale) {
-  return u32(encode(format, descaled(decode(Wide::format, code), scale), Rounding::nearest_even, overflow_of(io)));
-}
-template <class Wide>
-u32 shrink_stochastic(const LaneArgs& io, const FloatFormat& format, u32 code, u32 random, u32 scale) {
-  return u32(encode_stochastic(format, descaled(decode(Wide::format, code), scale), random, overflow_of(io)));
+void enlarge_row(u32* out, const LaneArgs& io, const FloatFormat& format, const u32* codes, const u32* scales) {
+  if (io.mode->fp16_ovfl) {
+    for (int l = 0; l < kLanes; ++l) out[l] = enlarge<Wide>(io, format, codes[l], scales[l] >> 23 & 0xff);
+    return;
+  }
+  alignas(64) f32 values[kLanes];
+  const u32* const table = values_of(format);
+  for (int l = 0; l < kLanes; ++l) values[l] = bits<f32>(table[codes[l]]);
+  scale_row(values, scales, Scaling::multiply);
+  for (int l = 0; l < kLanes; ++l) values[l] = pick(values[l] != values[l], bits<f32>(0x7fc00000u), values[l]);
+  if (Wide::width == 32)
+    std::memcpy(out, values, sizeof values);
+  else if (&Wide::format == &kF16)
+    arith::narrow_to_halves(out, values);
+  else
+    for (int l = 0; l < kLanes; ++l) out[l] = to_bf16(values[l]).bits;
 }
 
-u32 scale_of(u32 bits) { return bits >> 23 & 0xff; }
+// Element `index` of a wide source, through the scale, as a small code; with random numbers, stochastically rounded.
+template <class Wide>
+void shrink_row(u32* codes, const u32* rows, int index, const u32* scales, const SmallFormat& to,
+                const u32* random = nullptr) {
+  alignas(64) f32 values[kLanes];
+  widened_row<Wide>(values, rows, index);
+  scale_row(values, scales, Scaling::divide);
+  if (random)
+    narrow_row_stochastic(codes, values, random, to);
+  else
+    narrow_row(codes, values, to);
+}
 
 // One or two elements to the byte or half that op_sel names. fp8: two f32 sources or one packed 16-bit source; fp4
 // writes a byte of two.
 template <const Small& Type, class Wide>
 void scaled_pair_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
+  const SmallFormat to = small_in(io, Type);
   constexpr bool two_sources = Wide::width == 32;
   const u32* scales = two_sources ? io.c : io.b;
   constexpr int last = two_sources ? 3 : 2;  // fp8: the bit that selects the half
+  alignas(64) u32 low[kLanes], high[kLanes];
+  shrink_row<Wide>(low, io.a, 0, scales, to);
+  shrink_row<Wide>(high, two_sources ? io.b : io.a, two_sources ? 0 : 1, scales, to);
   const u32 at = Type.width == 4 ? 8 * (op_sel(io, 2) + 2 * op_sel(io, 3)) : 16 * op_sel(io, last);
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 first = two_sources ? io.a[l] : io.a[l] & 0xffff;
-    const u32 second = two_sources ? io.b[l] : io.a[l] >> 16;
-    const u32 low = shrink<Wide>(io, format, first, scale_of(scales[l]));
-    const u32 high = shrink<Wide>(io, format, second, scale_of(scales[l]));
-    put(io.d[l], low | high << Type.width, at, 2 * Type.width);
-  }
+  put_pairs(io.d, low, high, at, Type.width);
 }
 template <const Small& Type, class Wide>
 void scaled_stochastic_body(LaneArgs& io) {  // one element to the byte that op_sel names
-  const FloatFormat& format = format_in(io, Type);
-  const u32 at = 8 * (op_sel(io, 2) + 2 * op_sel(io, 3));
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 source = Wide::width == 32 ? io.a[l] : io.a[l] & 0xffff;
-    put(io.d[l], shrink_stochastic<Wide>(io, format, source, io.b[l], scale_of(io.c[l])), at, 8);
-  }
+  alignas(64) u32 codes[kLanes];
+  shrink_row<Wide>(codes, io.a, 0, io.c, small_in(io, Type), io.b);
+  put_rows(io.d, codes, 8 * (op_sel(io, 2) + 2 * op_sel(io, 3)), 8);
 }
 template <const Small& Type, class Wide>
 void scaled_stochastic_pair_body(LaneArgs& io) {  // fp4 only
-  const FloatFormat& format = format_in(io, Type);
-  const u32 at = 8 * (op_sel(io, 2) + 2 * op_sel(io, 3));
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 first = element(io.a, l, 0, Wide::width), second = element(io.a, l, 1, Wide::width);
-    const u32 low = shrink_stochastic<Wide>(io, format, first, io.b[l], scale_of(io.c[l]));
-    const u32 high = shrink_stochastic<Wide>(io, format, second, prng_step(io.b[l]), scale_of(io.c[l]));
-    put(io.d[l], low | high << 4, at, 8);
-  }
+  const SmallFormat to = small_in(io, Type);
+  alignas(64) u32 low[kLanes], high[kLanes], stepped[kLanes];
+  for (int l = 0; l < kLanes; ++l) stepped[l] = prng_step(io.b[l]);
+  shrink_row<Wide>(low, io.a, 0, io.c, to, io.b);
+  shrink_row<Wide>(high, io.a, 1, io.c, to, stepped);
+  put_pairs(io.d, low, high, 8 * (op_sel(io, 2) + 2 * op_sel(io, 3)), 4);
 }
 
 // Small to wide. Pairs come from the half (fp8) or byte (fp4) that op_sel names, singles from a byte.
 template <const Small& Type, class Wide>
 void scaled_widen_pair_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
   const u32 at = Type.width == 4 ? 8 * (op_sel(io, 0) + 2 * op_sel(io, 1)) : 16 * op_sel(io, 0);
   const u32 mask = (1u << Type.width) - 1;
-  alignas(64) u32 out[2][kLanes] = {};
-  for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 2; ++i) {
-      const u32 code = io.a[l] >> at >> (i * Type.width) & mask;
-      set_element(out[0], l, i, Wide::width, enlarge<Wide>(io, format, code, scale_of(io.b[l])));
-    }
+  alignas(64) u32 codes[kLanes], out[2][kLanes];
+  for (u32 i = 0; i < 2; ++i) {
+    for (int l = 0; l < kLanes; ++l) codes[l] = io.a[l] >> (at + i * Type.width) & mask;
+    enlarge_row<Wide>(out[i], io, format_in(io, Type), codes, io.b);
+  }
+  if (Wide::width == 16)
+    for (int l = 0; l < kLanes; ++l) out[0][l] |= out[1][l] << 16;
   std::memcpy(io.d, out, sizeof(Row) * (Wide::width == 32 ? 2 : 1));
 }
 template <const Small& Type, class Wide>
 void scaled_widen_body(LaneArgs& io) {
-  const FloatFormat& format = format_in(io, Type);
   const u32 at = 8 * (op_sel(io, 0) + 2 * op_sel(io, 1));
-  for (int l = 0; l < kLanes; ++l) {
-    const u32 value = enlarge<Wide>(io, format, io.a[l] >> at & 0xff, scale_of(io.b[l]));
-    if (Wide::width == 32)
-      io.d[l] = value;
-    else
-      put(io.d[l], value, 16 * op_sel(io, 2), 16);  // written [byte, byte, half]
-  }
+  alignas(64) u32 codes[kLanes], out[kLanes];
+  for (int l = 0; l < kLanes; ++l) codes[l] = io.a[l] >> at & 0xff;
+  enlarge_row<Wide>(out, io, format_in(io, Type), codes, io.b);
+  if (Wide::width == 32)
+    std::memcpy(io.d, out, sizeof out);
+  else
+    put_rows(io.d, out, 16 * op_sel(io, 2), 16);  // written [byte, byte, half]
 }
 
 constexpr Ty source_type(int width) { return width == 32 ? Ty::F32 : Ty::B32; }
@@ -306,52 +330,55 @@ void write_rows(Wave& w, const Inst& in, const u32* rows) {
       if (exec >> l & 1) w.v[in.dst.reg + r][l] = rows[r * kLanes + l];
 }
 
+void set_element_row(u32* rows, const u32* values, int index, int width) {
+  for (int l = 0; l < kLanes; ++l) set_element(rows, l, index, width, values[l]);
+}
+
 template <const Small& Type, class Wide>
 void widen32(Wave& w, const Inst& in) {
   const LaneArgs io = args_of(w, in);
   const Rows a(w, in, 0), scale(w, in, 1);
-  alignas(64) u32 out[32 * kLanes] = {};
-  for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, Wide::width,
-                  enlarge<Wide>(io, format_in(io, Type), element(a, l, i, 6), scale_of(scale[l])));
+  alignas(64) u32 out[32 * kLanes] = {}, row[kLanes];
+  for (int i = 0; i < 32; ++i) {
+    element_row(row, a, i, 6);
+    enlarge_row<Wide>(row, io, format_in(io, Type), row, scale);
+    set_element_row(out, row, i, Wide::width);
+  }
   write_rows(w, in, out);
 }
 template <const Small& Type, class Wide>
 void shrink32(Wave& w, const Inst& in) {
-  const LaneArgs io = args_of(w, in);
+  const SmallFormat to = small_in(args_of(w, in), Type);
   const Rows a(w, in, 0), scale(w, in, 1);
-  alignas(64) u32 out[6 * kLanes] = {};
-  for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, 6,
-                  shrink<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), scale_of(scale[l])));
+  alignas(64) u32 out[6 * kLanes] = {}, row[kLanes];
+  for (int i = 0; i < 32; ++i) {
+    shrink_row<Wide>(row, a, i, scale, to);
+    set_element_row(out, row, i, 6);
+  }
   write_rows(w, in, out);
 }
 // Two sources of 16 f32, interleaved in the result.
 template <const Small& Type>
 void shrink_2x16(Wave& w, const Inst& in) {
-  const LaneArgs io = args_of(w, in);
+  const SmallFormat to = small_in(args_of(w, in), Type);
   const Rows a(w, in, 0), b(w, in, 1), scale(w, in, 2);
-  alignas(64) u32 out[6 * kLanes] = {};
-  for (int l = 0; l < kLanes; ++l)
-    for (int i = 0; i < 32; ++i)
-      set_element(out, l, i, 6,
-                  shrink<F32>(io, format_in(io, Type), static_cast<const u32*>(i & 1 ? b : a)[i / 2 * kLanes + l],
-                              scale_of(scale[l])));
+  alignas(64) u32 out[6 * kLanes] = {}, row[kLanes];
+  for (int i = 0; i < 32; ++i) {
+    shrink_row<F32>(row, i & 1 ? b : a, i / 2, scale, to);
+    set_element_row(out, row, i, 6);
+  }
   write_rows(w, in, out);
 }
 template <const Small& Type, class Wide>
 void shrink32_stochastic(Wave& w, const Inst& in) {
-  const LaneArgs io = args_of(w, in);
+  const SmallFormat to = small_in(args_of(w, in), Type);
   const Rows a(w, in, 0), random(w, in, 1), scale(w, in, 2);
-  alignas(64) u32 out[6 * kLanes] = {};
-  for (int l = 0; l < kLanes; ++l) {
-    u32 state = random[l];
-    for (int i = 0; i < 32; ++i, state = prng_step(state))
-      set_element(
-          out, l, i, 6,
-          shrink_stochastic<Wide>(io, format_in(io, Type), element(a, l, i, Wide::width), state, scale_of(scale[l])));
+  alignas(64) u32 out[6 * kLanes] = {}, row[kLanes], state[kLanes];
+  std::memcpy(state, random, sizeof state);
+  for (int i = 0; i < 32; ++i) {
+    shrink_row<Wide>(row, a, i, scale, to, state);
+    set_element_row(out, row, i, 6);
+    for (u32& s : state) s = prng_step(s);
   }
   write_rows(w, in, out);
 }

@@ -1,5 +1,6 @@
 // Dot products. The ISA writes f32 ones as a chain of separately rounded sums; products of 16-bit floats are exact.
 #include "../arith/convert.hpp"
+#include "../arith/half_rows.hpp"
 #include "../arith/multiversion.hpp"
 #include "vop_modes.hpp"
 
@@ -37,26 +38,62 @@ Half half_of(const Modifiers& m, int i, bool high) {
   const bool from_high = (high ? m.op_sel_hi : m.op_sel) >> i & 1, negated = (high ? m.neg_hi : m.neg_lo) >> i & 1;
   return {from_high ? 16u : 0u, negated ? 0x8000u : 0u};
 }
-template <class H>
-WARPWAVE_INLINE f32 value_of(u32 raw, Half half) {
-  return arith::to_f32(H{u16((raw >> half.shift & 0xffffu) ^ half.flip)});
+struct Halves {
+  alignas(64) f32 lane[kLanes];
+};
+WARPWAVE_MULTIVERSION void widen(Halves& out, const u32* raw, Half half, bool brain) {
+  if (!brain) arith::widen_halves(out.lane, raw, half.shift);
+  const u32 sign = half.flip << 16;
+  if (brain)
+    for (int l = 0; l < kLanes; ++l) out.lane[l] = bits<f32>((raw[l] >> half.shift << 16) ^ sign);
+  else if (sign)
+    for (int l = 0; l < kLanes; ++l) out.lane[l] = -out.lane[l];
+}
+
+struct Products {
+  Halves a_low, a_high, b_low, b_high, addend;
+};
+template <bool AddendFirst, auto Add, auto Mul>
+WARPWAVE_INLINE f32 dot_of(const Products& p, int l) {
+  const f32 low = Mul(p.a_low.lane[l], p.b_low.lane[l]), high = Mul(p.a_high.lane[l], p.b_high.lane[l]);
+  return AddendFirst ? Add(Add(p.addend.lane[l], low), high) : Add(Add(low, high), p.addend.lane[l]);
+}
+// Without regard to which NaN comes out; false when one does.
+template <bool AddendFirst>
+WARPWAVE_INLINE bool numbers(f32* out, const Products& p) {
+  u32 nan = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = dot_of<AddendFirst, [](f32 x, f32 y) { return x + y; }, [](f32 x, f32 y) { return x * y; }>(p, l);
+    nan |= u32(out[l] != out[l]);
+  }
+  return nan == 0;
+}
+template <bool AddendFirst>
+WARPWAVE_INLINE void any_values(f32* out, const Products& p) {
+  for (int l = 0; l < kLanes; ++l)
+    out[l] = dot_of<AddendFirst, [](f32 x, f32 y) { return add(x, y); }, [](f32 x, f32 y) { return mul(x, y); }>(p, l);
 }
 
 // v_dot2_f32_f16 starts from the addend, v_dot2_f32_bf16 adds it last (CDNA4 ISA, VOP3P).
+WARPWAVE_MULTIVERSION void sum_products(f32* out, const Products& p, bool addend_first) {
+  if (addend_first ? numbers<true>(out, p) : numbers<false>(out, p)) return;
+  if (addend_first)
+    any_values<true>(out, p);
+  else
+    any_values<false>(out, p);
+}
+
 template <class H, bool AddendFirst>
-WARPWAVE_MULTIVERSION_TEMPLATE void dot2_rows(LaneArgs& io, const Modifiers& m) {
-  const Half a_low = half_of(m, 0, false), a_high = half_of(m, 0, true);
-  const Half b_low = half_of(m, 1, false), b_high = half_of(m, 1, true);
+void dot2_rows(LaneArgs& io, const Modifiers& m) {
+  constexpr bool brain = std::is_same_v<H, bf16>;
+  Products p;
+  widen(p.a_low, io.a, half_of(m, 0, false), brain), widen(p.a_high, io.a, half_of(m, 0, true), brain);
+  widen(p.b_low, io.b, half_of(m, 1, false), brain), widen(p.b_high, io.b, half_of(m, 1, true), brain);
   const u32 keep = m.neg_hi >> 2 & 1 ? 0x7fffffffu : ~0u, flip = m.neg_lo >> 2 & 1 ? 0x80000000u : 0;
-  u32* d = io.d;
-  const u32 *a = io.a, *b = io.b, *c = io.c;
-  WARPWAVE_INDEPENDENT
-  for (int l = 0; l < kLanes; ++l) {
-    const f32 low = mul(value_of<H>(a[l], a_low), value_of<H>(b[l], b_low));
-    const f32 high = mul(value_of<H>(a[l], a_high), value_of<H>(b[l], b_high));
-    const f32 addend = bits<f32>((c[l] & keep) ^ flip);
-    d[l] = bits<u32>(AddendFirst ? add(add(addend, low), high) : add(add(low, high), addend));
-  }
+  for (int l = 0; l < kLanes; ++l) p.addend.lane[l] = bits<f32>((io.c[l] & keep) ^ flip);
+  alignas(64) f32 out[kLanes];
+  sum_products(out, p, AddendFirst);
+  std::memcpy(io.d, out, sizeof out);
 }
 template <class H, bool AddendFirst>
 void dot2_body(LaneArgs& io) {

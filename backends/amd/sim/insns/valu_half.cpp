@@ -11,32 +11,15 @@ namespace {
 using namespace arith;
 
 template <bool Ieee>
-struct MinH {
-  f16 operator()(f16 a, f16 b) const { return half_min(a, b, Ieee); }
-};
+constexpr auto kMin = [](u32 a, u32 b) { return min_code<Ieee>(a, b); };
 template <bool Ieee>
-struct MaxH {
-  f16 operator()(f16 a, f16 b) const { return half_max(a, b, Ieee); }
-};
+constexpr auto kMax = [](u32 a, u32 b) { return max_code<Ieee>(a, b); };
 template <bool Ieee>
-struct Min3H {
-  f16 operator()(f16 a, f16 b, f16 c) const { return half_min(half_min(a, b, Ieee), c, Ieee); }
-};
+constexpr auto kMin3 = [](u32 a, u32 b, u32 c) { return min3_code<Ieee>(a, b, c); };
 template <bool Ieee>
-struct Max3H {
-  f16 operator()(f16 a, f16 b, f16 c) const { return half_max(half_max(a, b, Ieee), c, Ieee); }
-};
+constexpr auto kMax3 = [](u32 a, u32 b, u32 c) { return max3_code<Ieee>(a, b, c); };
 template <bool Ieee>
-struct Med3H {
-  f16 operator()(f16 a, f16 b, f16 c) const {
-    return narrowed_keeping_signals(
-        med3(widened_keeping_signals(a), widened_keeping_signals(b), widened_keeping_signals(c), Ieee));
-  }
-};
-template <template <bool> class Op>
-Desc ieee_keep(const char* name) {
-  return keep_half<ieee_body<Op>>(vop<Op<true>{}>(name));
-}
+constexpr auto kMed3 = [](u32 a, u32 b, u32 c) { return med3_code<Ieee>(a, b, c); };
 
 constexpr auto kAddSlow = [](f16 a, f16 b, HalfMode m) { return add(a, b, m); };
 constexpr auto kSubSlow = [](f16 a, f16 b, HalfMode m) { return add(a, negated(b), m); };
@@ -46,11 +29,11 @@ constexpr auto kFmaSlow = [](f16 a, f16 b, f16 c, HalfMode m) { return fma(a, b,
 
 void arithmetic(Registry& r) {
   constexpr Ty t = Ty::F16;
-  r.add(vop_raw("v_add_f16", wide_half_body<kWideAdd, kAddSlow, 2>, t, {t, t}));
-  r.add(vop_raw("v_sub_f16", wide_half_body<kWideSub, kSubSlow, 2>, t, {t, t}));
-  r.add(vop_raw("v_subrev_f16", wide_half_body<kWideSubRev, kSubRevSlow, 2>, t, {t, t}));
-  r.add(vop_raw("v_mul_f16", wide_half_body<kWideMul, kMulSlow, 2>, t, {t, t}));
-  r.add(keep_half<wide_half_body<kWideFma, kFmaSlow, 3>>(vop_raw("v_fma_f16", nullptr, t, {t, t, t})));
+  r.add(vop_raw("v_add_f16", wide_half_body<HalfOp::add, kWideAdd, kAddSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_sub_f16", wide_half_body<HalfOp::sub, kWideSub, kSubSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_subrev_f16", wide_half_body<HalfOp::sub_rev, kWideSubRev, kSubRevSlow, 2>, t, {t, t}));
+  r.add(vop_raw("v_mul_f16", wide_half_body<HalfOp::mul, kWideMul, kMulSlow, 2>, t, {t, t}));
+  r.add(keep_half<wide_half_body<HalfOp::fma, kWideFma, kFmaSlow, 3>>(vop_raw("v_fma_f16", nullptr, t, {t, t, t})));
   // v_mac, v_madmk and v_madak of f16 are unfused: the product is rounded first (CDNA3 ISA, VOP2).
   constexpr auto mad = [](f16 a, f16 b, f16 c) { return quick_add(quick_mul(a, b), c); };
   constexpr auto mad_slow = [](f16 a, f16 b, f16 c, HalfMode m) { return add(mul(a, b, m), c, m); };
@@ -65,11 +48,15 @@ void arithmetic(Registry& r) {
 }
 
 void order(Registry& r) {
-  r.add(vop_ieee<MinH>("v_min_f16"));
-  r.add(vop_ieee<MaxH>("v_max_f16"));
-  r.add(ieee_keep<Min3H>("v_min3_f16"));
-  r.add(ieee_keep<Max3H>("v_max3_f16"));
-  r.add(ieee_keep<Med3H>("v_med3_f16"));
+  constexpr Ty t = Ty::F16;
+  r.add(vop_raw("v_min_f16", by_ieee_mode<low_codes<kMin<true>, 2>, low_codes<kMin<false>, 2>>, t, {t, t}));
+  r.add(vop_raw("v_max_f16", by_ieee_mode<low_codes<kMax<true>, 2>, low_codes<kMax<false>, 2>>, t, {t, t}));
+  const auto three = [&r]<LaneFn Body>(const char* name) {
+    r.add(keep_half<Body>(vop_raw(name, nullptr, Ty::F16, {Ty::F16, Ty::F16, Ty::F16})));
+  };
+  three.operator()<by_ieee_mode<low_codes<kMin3<true>, 3>, low_codes<kMin3<false>, 3>>>("v_min3_f16");
+  three.operator()<by_ieee_mode<low_codes<kMax3<true>, 3>, low_codes<kMax3<false>, 3>>>("v_max3_f16");
+  three.operator()<by_ieee_mode<low_codes<kMed3<true>, 3>, low_codes<kMed3<false>, 3>>>("v_med3_f16");
 }
 
 void functions(Registry& r) {

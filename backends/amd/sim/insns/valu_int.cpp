@@ -14,43 +14,50 @@ T saturated(i64 x) {
   return arith::saturate_to<T, i64>(x);
 }
 
-using Wide = unsigned __int128;
-
-// Carry or borrow of lane l goes to mask_out, mask_in supplies the incoming one.
-template <auto Sum>
+// Sums and differences of 32 bits with a carry or borrow: lane l's comes from mask_in and goes to mask_out.
+enum class Carried { sum, difference, reversed };
+template <Carried Op>
 WARPWAVE_MULTIVERSION_TEMPLATE void carry_body(LaneArgs& io) {
   alignas(64) u32 in[kLanes], out[kLanes];
   spread_mask(io.mask_in, in);
   u32* d = io.d;
+  const u32 *left = Op == Carried::reversed ? io.b : io.a, *right = Op == Carried::reversed ? io.a : io.b;
   WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
-    const u64 sum = Sum(u64(io.a[l]), u64(io.b[l]), u64(in[l]));
-    d[l] = u32(sum);
-    out[l] = u32(sum >> 32) & 1;
+    const u32 a = left[l], b = right[l];
+    if constexpr (Op == Carried::sum) {
+      const u32 part = a + b, sum = part + in[l];
+      d[l] = sum, out[l] = u32(part < a) | u32(sum < part);
+    } else {
+      const u32 part = a - b;
+      d[l] = part - in[l], out[l] = u32(a < b) | u32(part < in[l]);
+    }
   }
   io.mask_out = gather_mask(out);
 }
-template <auto Sum>
+template <Carried Op>
 Desc carry(const char* name, bool in) {
-  Desc d = in ? vop_raw(name, carry_body<Sum>, Ty::B32, {Ty::B32, Ty::B32, Ty::Mask}, kCarryOut | kMaskIn)
-              : vop_raw(name, carry_body<Sum>, Ty::B32, {Ty::B32, Ty::B32}, kCarryOut);
+  Desc d = in ? vop_raw(name, carry_body<Op>, Ty::B32, {Ty::B32, Ty::B32, Ty::Mask}, kCarryOut | kMaskIn)
+              : vop_raw(name, carry_body<Op>, Ty::B32, {Ty::B32, Ty::B32}, kCarryOut);
   d.sdst = Ty::Mask;
   return d;
 }
 
-template <class Half, class Full>
+// Bit 32 of the 64-bit sum of two pairs of words, and the pair. Of signed operands the carry is bit 64 of the sum.
+template <class Half>
 WARPWAVE_MULTIVERSION_TEMPLATE void mad_wide_body(LaneArgs& io) {
-  alignas(64) u32 out[kLanes];
+  using Full = std::conditional_t<std::is_signed_v<Half>, i64, u64>;
+  alignas(64) u32 low[kLanes], high[kLanes], out[kLanes];
+  const u32 *a = io.a, *b = io.b, *c = io.c;
   u32* d = io.d;
+  for (int l = 0; l < kLanes; ++l) low[l] = a[l] * b[l];
+  for (int l = 0; l < kLanes; ++l) high[l] = u32(u64(Full(Half(a[l])) * Full(Half(b[l]))) >> 32);
   WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) {
-    const u64 product = u64(Full(Half(io.a[l])) * Full(Half(io.b[l])));
-    const u64 addend = LaneType<u64>::load(io.c, l), sum = product + addend;
-    const u64 signs = std::is_signed_v<Half> ? product ^ addend : 0;
-    LaneType<u64>::store(d, l, sum);
-    // Bit 63 of this is the carry out of 64 bits; of signed operands it is bit 64 of the sum.
-    const u64 carry = ((product & addend) | ((product | addend) & ~sum)) ^ signs;
-    out[l] = u32(carry >> 63);
+    const u32 addend = c[kLanes + l], sum = low[l] + c[l], part = high[l] + addend, top = part + u32(sum < low[l]);
+    const u32 signs = std::is_signed_v<Half> ? (high[l] ^ addend) >> 31 : 0u;
+    out[l] = (u32(part < addend) | u32(top < part)) ^ signs;
+    d[l] = sum, d[kLanes + l] = top;
   }
   io.mask_out = gather_mask(out);
 }
@@ -84,12 +91,12 @@ void add_and_subtract(Registry& r) {
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }>("v_add_lshl_u32"));
   r.add(vop<[](u32 a, u32 b, u32 c) { return (a ^ b) + c; }>("v_xad_u32"));
   upward(r, vop<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>("v_lshl_add_u64"));
-  r.add(carry<[](u64 a, u64 b, u64) { return a + b; }>("v_add_co_u32", false));
-  r.add(carry<[](u64 a, u64 b, u64) { return a - b; }>("v_sub_co_u32", false));
-  r.add(carry<[](u64 a, u64 b, u64) { return b - a; }>("v_subrev_co_u32", false));
-  r.add(carry<[](u64 a, u64 b, u64 c) { return a + b + c; }>("v_addc_co_u32", true));
-  r.add(carry<[](u64 a, u64 b, u64 c) { return a - b - c; }>("v_subb_co_u32", true));
-  r.add(carry<[](u64 a, u64 b, u64 c) { return b - a - c; }>("v_subbrev_co_u32", true));
+  r.add(carry<Carried::sum>("v_add_co_u32", false));
+  r.add(carry<Carried::difference>("v_sub_co_u32", false));
+  r.add(carry<Carried::reversed>("v_subrev_co_u32", false));
+  r.add(carry<Carried::sum>("v_addc_co_u32", true));
+  r.add(carry<Carried::difference>("v_subb_co_u32", true));
+  r.add(carry<Carried::reversed>("v_subbrev_co_u32", true));
 }
 
 void multiply(Registry& r) {
@@ -106,8 +113,8 @@ void multiply(Registry& r) {
   upward(r, vop_clamp<[](u32 a, u32 b, u32 c) { return i32(u32(low24(a)) * u32(low24(b)) + c); },
                   [](u32 a, u32 b, u32 c) { return (saturated<i32>(i64(low24(a)) * low24(b) + i32(c))); }>(
       "v_mad_i32_i24"));
-  r.add(mad_wide("v_mad_u64_u32", mad_wide_body<u32, u64>));
-  r.add(mad_wide("v_mad_i64_i32", mad_wide_body<i32, i64>));
+  r.add(mad_wide("v_mad_u64_u32", mad_wide_body<u32>));
+  r.add(mad_wide("v_mad_i64_i32", mad_wide_body<i32>));
   r.add(vop_clamp<[](u16 a, u16 b, u32 c) { return u32(a) * b + c; },
                   [](u16 a, u16 b, u32 c) { return (saturated<u32>(i64(a) * b + c)); }>("v_mad_u32_u16"));
   r.add(vop_clamp<[](i16 a, i16 b, u32 c) { return i32(u32(i32(a) * b) + c); },

@@ -61,29 +61,11 @@ template <auto F>
 constexpr auto both3_slow =
     [](pkf16 a, pkf16 b, pkf16 c, HalfMode m) { return pkf16{F(a.lo, b.lo, c.lo, m), F(a.hi, b.hi, c.hi, m)}; };
 
-// The low halves of all lanes, then the high ones: a loop with both in it is too much for vectorisers.
-template <auto F, int Sources>
-WARPWAVE_INLINE void on_half(u32* d, const LaneArgs& io, u32 shift) {
-  const u32 *a = io.a, *b = io.b, *c = io.c;
-  for (int l = 0; l < kLanes; ++l) {
-    const f16 x{u16(a[l] >> shift)}, y{u16(b[l] >> shift)};
-    if constexpr (Sources == 2)
-      d[l] = F(x, y).bits;
-    else
-      d[l] = F(x, y, f16{u16(c[l] >> shift)}).bits;
-  }
-}
-template <auto F, int Sources>
-WARPWAVE_MULTIVERSION_TEMPLATE void both_halves(LaneArgs& io) {
-  alignas(64) u32 low[kLanes], high[kLanes];
-  on_half<F, Sources>(low, io, 0);
-  on_half<F, Sources>(high, io, 16);
-  for (int l = 0; l < kLanes; ++l) io.d[l] = low[l] | high[l] << 16;
-}
-template <auto F, auto Slow, int Sources>
+template <HalfOp Quick, auto F, auto Slow, int Sources>
 void packed_half_body(LaneArgs& io) {
   using Half = pkf16;
   if (half_is_plain(*io.mode)) {
+    if (on_both_halves<Quick>(io.d, io.a, io.b, io.c)) return;
     alignas(64) u32 low[kLanes], high[kLanes];
     on_halves_at<F, Sources>(low, io, 0);
     on_halves_at<F, Sources>(high, io, 16);
@@ -94,20 +76,13 @@ void packed_half_body(LaneArgs& io) {
     half_lanes<both3_slow<Slow>>(io, static_cast<Half (*)(Half, Half, Half)>(nullptr), std::make_index_sequence<3>{});
   }
 }
-template <auto InIeeeMode, auto Otherwise>
-void packed_ieee_body(LaneArgs& io) {
-  if (io.mode->ieee)
-    both_halves<InIeeeMode, 2>(io);
-  else
-    both_halves<Otherwise, 2>(io);
-}
 
 template <bool Ieee>
-constexpr auto kMin = [](f16 a, f16 b) { return half_min(a, b, Ieee); };
+constexpr auto kMin = [](u32 a, u32 b) { return min_code<Ieee>(a, b); };
 template <bool Ieee>
-constexpr auto kMax = [](f16 a, f16 b) { return half_max(a, b, Ieee); };
-constexpr auto kMinimum3 = [](f16 a, f16 b, f16 c) { return half_minimum(half_minimum(a, b), c); };
-constexpr auto kMaximum3 = [](f16 a, f16 b, f16 c) { return half_maximum(half_maximum(a, b), c); };
+constexpr auto kMax = [](u32 a, u32 b) { return max_code<Ieee>(a, b); };
+template <bool Largest>
+constexpr auto kExtreme3 = [](u32 a, u32 b, u32 c) { return extreme3_code<Largest>(a, b, c); };
 
 void halves(Registry& r) {
   constexpr auto sum = [](f16 a, f16 b, HalfMode m) { return add(a, b, m); };
@@ -119,16 +94,16 @@ void halves(Registry& r) {
     d.shadow = shadow_packed;
     return d;
   };
-  r.add(packed("v_pk_add_f16", packed_half_body<kWideAdd, sum, 2>, {t, t}));
-  r.add(packed("v_pk_mul_f16", packed_half_body<kWideMul, product, 2>, {t, t}));
-  r.add(packed("v_pk_fma_f16", packed_half_body<kWideFma, fused, 3>, {t, t, t}));
-  Desc accumulating = packed("v_pk_fmac_f16", packed_half_body<kWideFma, fused, 3>, {t, t}, kReadsDst);
+  r.add(packed("v_pk_add_f16", packed_half_body<HalfOp::add, kWideAdd, sum, 2>, {t, t}));
+  r.add(packed("v_pk_mul_f16", packed_half_body<HalfOp::mul, kWideMul, product, 2>, {t, t}));
+  r.add(packed("v_pk_fma_f16", packed_half_body<HalfOp::fma, kWideFma, fused, 3>, {t, t, t}));
+  Desc accumulating = packed("v_pk_fmac_f16", packed_half_body<HalfOp::fma, kWideFma, fused, 3>, {t, t}, kReadsDst);
   accumulating.src[2] = t;  // the old destination, not written in the assembly
   r.add(accumulating);
-  r.add(packed("v_pk_min_f16", packed_ieee_body<kMin<true>, kMin<false>>, {t, t}));
-  r.add(packed("v_pk_max_f16", packed_ieee_body<kMax<true>, kMax<false>>, {t, t}));
-  r.add(only(kGfx950, packed("v_pk_minimum3_f16", both_halves<kMinimum3, 3>, {t, t, t})));
-  r.add(only(kGfx950, packed("v_pk_maximum3_f16", both_halves<kMaximum3, 3>, {t, t, t})));
+  r.add(packed("v_pk_min_f16", by_ieee_mode<both_codes<kMin<true>, 2>, both_codes<kMin<false>, 2>>, {t, t}));
+  r.add(packed("v_pk_max_f16", by_ieee_mode<both_codes<kMax<true>, 2>, both_codes<kMax<false>, 2>>, {t, t}));
+  r.add(only(kGfx950, packed("v_pk_minimum3_f16", both_codes<kExtreme3<false>, 3>, {t, t, t})));
+  r.add(only(kGfx950, packed("v_pk_maximum3_f16", both_codes<kExtreme3<true>, 3>, {t, t, t})));
 }
 
 // ---- f32 pairs
@@ -166,31 +141,36 @@ void singles(Registry& r) {
 
 // ---- v_fma_mix: each source is an f32, or with op_sel_hi an f16 in the half that op_sel names; neg_hi means |x|.
 
-WARPWAVE_INLINE void mixed(u32* out, const u32* raw, const Modifiers& m, const Operand& op, int i) {
+// Source i as 64 f32: its own row, or `room`.
+const f32* mixed(f32* room, const u32* raw, const Modifiers& m, const Operand& op, int i) {
   const bool half = m.op_sel_hi >> i & 1, high = m.op_sel >> i & 1;
   const bool late = half && !high;  // what is written -x or |x| was applied to bit 31 of the register
   const bool abs = (late && op.abs) || m.neg_hi >> i & 1;
   const bool neg = (late && op.neg && !(m.neg_hi >> i & 1)) != bool(m.neg_lo >> i & 1);
+  const f32* wide = reinterpret_cast<const f32*>(raw);
+  if (half) arith::widen_halves(room, raw, high ? 16 : 0), wide = room;
+  if (!abs && !neg) return wide;
   const u32 keep = abs ? 0x7fffffffu : ~0u, flip = neg ? 0x80000000u : 0;
-  alignas(64) f32 wide[kLanes];
-  if (half)
-    arith::widen_halves(wide, raw, high ? 16 : 0);
-  else
-    std::memcpy(wide, raw, sizeof wide);
-  for (int l = 0; l < kLanes; ++l) out[l] = (bits<u32>(wide[l]) & keep) ^ flip;
+  for (int l = 0; l < kLanes; ++l) room[l] = bits<f32>((bits<u32>(wide[l]) & keep) ^ flip);
+  return room;
 }
 WARPWAVE_INLINE f32 clamped_to_unit(f32 x, bool dx10) {
   const f32 below = x < 0.0f ? 0.0f : x, bounded = below > 1.0f ? 1.0f : below;
   return x == x ? bounded : dx10 ? 0.0f : x;
 }
 
-WARPWAVE_MULTIVERSION void mixed_fma(const LaneArgs& io, f32* out) {
+WARPWAVE_MULTIVERSION void fused_rows(f32* out, const f32* a, const f32* b, const f32* c) {
+  for (int l = 0; l < kLanes; ++l) out[l] = fma(a[l], b[l], c[l]);
+}
+
+void mixed_fma(const LaneArgs& io, f32* out) {
   Modifiers m = io.in->mod;
   if (!m.has_op_sel_hi) m.op_sel_hi = 0;  // unlike packed arithmetic the default is f32 sources
-  alignas(64) u32 rows[3][kLanes];
+  alignas(64) f32 room[3][kLanes];
   const u32* const sources[3] = {io.a, io.b, io.c};
-  for (int i = 0; i < 3; ++i) mixed(rows[i], sources[i], m, io.in->src[i], i);
-  for (int l = 0; l < kLanes; ++l) out[l] = fma(bits<f32>(rows[0][l]), bits<f32>(rows[1][l]), bits<f32>(rows[2][l]));
+  const f32* rows[3];
+  for (int i = 0; i < 3; ++i) rows[i] = mixed(room[i], sources[i], m, io.in->src[i], i);
+  fused_rows(out, rows[0], rows[1], rows[2]);
   if (m.clamp)
     for (int l = 0; l < kLanes; ++l) out[l] = clamped_to_unit(out[l], io.mode->dx10_clamp);
 }

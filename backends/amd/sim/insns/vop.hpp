@@ -32,6 +32,8 @@ using LaneFn = void (*)(LaneArgs&);
 
 // Executes a LaneFn with operand fetch, modifiers, EXEC and write-back. Chosen for every vop/vcmp entry.
 void exec_valu(Wave&, const Inst&);
+// The same for an instruction without modifiers, short where all lanes are on, defined, and MODE is the usual one.
+void exec_plain(Wave&, const Inst&);
 
 // Typed loads and stores of one lane.
 template <class T>

@@ -74,12 +74,14 @@ Desc vop_half_acc(const char* name, u32 flags = 0) {
 
 // The 16-bit instructions that GFX9 introduced keep the half of the destination they do not write; the older ones
 // clear it (LLVM, GCNSubtarget::zeroesHigh16BitsOfDest). io.d holds the old destination because of kReadsDst.
+void replace_low_halves(u32* d, const u32* fresh);
+void clear_high_halves(u32* d);
 template <LaneFn Body>
 void keep_half_body(LaneArgs& io) {
   alignas(64) u32 fresh[kLanes];
   u32* const d = std::exchange(io.d, fresh);
   Body(io);
-  for (int l = 0; l < kLanes; ++l) d[l] = (d[l] & 0xffff0000u) | (fresh[l] & 0xffffu);
+  replace_low_halves(d, fresh);
   io.d = d;
 }
 template <LaneFn Body>

@@ -229,9 +229,8 @@ class Subject:
 
     def run(self, program: sim.Program, seed: int, data: int) -> list[bytes]:
         def launch(grid, block, *args, **more):
-            report = program.launch(
-                self.kernel, grid=grid, block=block, args=list(args), seed=seed, max_instructions=LIMIT, **more
-            )
+            options = {"seed": seed, "max_instructions": LIMIT, "threads": 1, **more}  # kernels run side by side
+            report = program.launch(self.kernel, grid=grid, block=block, args=list(args), **options)
             self.reached |= {i.asm_line - 1 for i in report.listing_lines if i.executed}
 
         launch.target, launch.data = self.target, data

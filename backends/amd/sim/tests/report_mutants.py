@@ -1,7 +1,12 @@
-"""Write docs/simulator_mutants.md: `python -m backends.amd.sim.tests.report_mutants` at the repository's root."""
+"""Write docs/simulator_mutants.md: `python -m backends.amd.sim.tests.report_mutants` at the root of the repository.
+
+With kernels named, the page of these is printed.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -33,12 +38,23 @@ found by reading a kernel count.
 """
 
 
-def judge_all(job: tuple[int, str]) -> list[_mutants.Verdict]:
+CHUNK = 40  # mutants a process judges at a time
+
+
+def judge(job: tuple[int, str, int]) -> list[_mutants.Verdict]:
+    """Mutants number `job[2]` and the next of one kernel."""
     item = load_all()[job[0]]
     case = _mutants.Subject(item, job[1])
-    verdicts = [case.judge(m) for m in _mutants.mutants(case.code, job[1])]
-    print(item.id, job[1], Counter(v.outcome for v in verdicts), file=sys.stderr, flush=True)
+    chosen = list(_mutants.mutants(case.code, job[1]))[job[2] : job[2] + CHUNK]
+    verdicts = [case.judge(m) for m in chosen]
+    print(item.id, job[1], job[2], Counter(v.outcome for v in verdicts), file=sys.stderr, flush=True)
     return verdicts
+
+
+def chunks(index: int, target: str) -> list[tuple[int, str, int]]:
+    """The work on one kernel, in pieces of about the same size."""
+    count = len(list(_mutants.mutants(_mutants.Subject(load_all()[index], target).code, target)))
+    return [(index, target, first) for first in range(0, count, CHUNK)]
 
 
 def table(head: str, rows: list[tuple[str, Counter]]) -> str:
@@ -71,15 +87,23 @@ def page(jobs: list[tuple[int, str]], results: list[list[_mutants.Verdict]]) -> 
 
 
 def main() -> None:
-    wanted = sys.argv[1:]
-    jobs = [(i, t) for i, d in enumerate(load_all()) for t in d.targets if not wanted or d.kernel in wanted]
-    with ProcessPoolExecutor(2) as pool:
-        results = list(pool.map(judge_all, jobs))
-    text = page(jobs, results)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("kernels", nargs="*")
+    options = parser.parse_args()
+    wanted = options.kernels
+    kernels = [(i, t) for i, d in enumerate(load_all()) for t in d.targets if not wanted or d.kernel in wanted]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        pieces = list(pool.map(chunks, *zip(*kernels, strict=True)))
+        judged = list(pool.map(judge, [piece for of_kernel in pieces for piece in of_kernel]))
+    verdicts = iter(judged)
+    results = [[v for _ in of_kernel for v in next(verdicts)] for of_kernel in pieces]
+    text = page(kernels, results)
     if wanted:
         print(text)
     else:
-        PAGE.write_text(text)
+        options.out.write_text(text)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,12 @@ def test_descriptor_values_may_be_expressions_over_later_symbols():
     np.testing.assert_array_equal(_launch(text + "\t.set f.v, 3+2*(4-1)\n"), np.full(64, 9))
 
 
+def test_register_ranges_may_be_hexadecimal():
+    """Inline assembly leaves such numbers in the text: a[64:0x43]."""
+    body = ["v_mov_b32_e32 v6, 3", "v_mov_b32_e32 v7, 4", "v_lshlrev_b64 v[4:0x5], 1, v[0x6:7]", STORE]
+    assert (_launch(_text(body)) == 8).all()
+
+
 def test_debug_lines_name_the_source_of_a_violation():
     text = _text(
         ["\t.loc 1 12 3", "global_load_dword v5, v1, s[4:5]", "\t.loc 1 13 7", "v_add_u32_e32 v5, 1, v5", STORE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from warpwave.backends.amd import sim
@@ -90,18 +91,21 @@ CASES = [(why, p, c, s, t) for why, p, c, *states in RULES for t, s in zip(TARGE
 CASES += [(why, p, c, s, "gfx950") for why, p, c, s in CDNA4_RULES]
 
 
-def attempt(producer: str, consumer: str, states: int, target: str) -> None:
-    import numpy as np
-
+def execute(middle: list[str], target: str) -> None:
+    """Everything defined, the instructions, and time for all of them to finish."""
     head = ["s_load_dwordx2 s[6:7], s[0:1], 0x0", "v_mov_b32_e32 v61, 0", "s_waitcnt lgkmcnt(0)", *DEFINE]
     head += ["v_mov_b32_e32 v62, s7", "s_nop 15"]
-    nops = [f"s_nop {min(states, 16) - 1}"] if states else []
-    nops += [f"s_nop {states - 17}"] if states > 16 else []
-    body = [*head, producer, *nops, consumer, "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_nop 15", "s_nop 15"]
+    body = [*head, *middle, "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_nop 15", "s_nop 15"]
     text = Kernel(body, target, agprs=32, lds=512).text()
     sim.load(text, target=target).launch(
         "k", grid=(1, 1, 1), block=(64, 1, 1), args=[np.zeros(256, np.uint32)], relax={"global_race"}
     )
+
+
+def attempt(producer: str, consumer: str, states: int, target: str) -> None:
+    nops = [f"s_nop {min(states, 16) - 1}"] if states else []
+    nops += [f"s_nop {states - 17}"] if states > 16 else []
+    execute([producer, *nops, consumer], target)
 
 
 @pytest.mark.parametrize(("why", "producer", "consumer", "states", "target"), CASES,
@@ -112,3 +116,25 @@ def test_wait_states(why, producer, consumer, states, target):
         with pytest.raises(sim.SimError) as caught:
             attempt(producer, consumer, states - 1, target)
         assert caught.value.kind == "hazards", str(caught.value)
+
+
+# Each adds to the one before, two registers down: the third reads what the second wrote over the first's result.
+STAIRS = [
+    "v_mfma_f32_16x16x16_f16 v[22:25], v[40:41], v[42:43], v[22:25]",
+    "v_mfma_f32_16x16x16_f16 v[20:23], v[40:41], v[42:43], v[22:25]",
+    "v_mfma_f32_16x16x16_f16 v[18:21], v[40:41], v[42:43], v[20:23]",
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_newer_matrix_result_hides_the_older_one_below_it(target):
+    execute(STAIRS, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_no_newer_result_covers_still_counts_from_the_older_one(target):
+    beside = "v_mfma_f32_16x16x16_f16 v[10:13], v[40:41], v[42:43], 0"  # over half of M4's result
+    with pytest.raises(sim.SimError) as caught:
+        execute([M4, beside, "s_nop 3", "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[42:43], 0"], target)
+    assert caught.value.kind == "hazards"
+    assert M4 in str(caught.value)

@@ -45,9 +45,9 @@ Array<u64> encode_stochastic_all(const std::string& format, const Array<f64>& va
 template <const FloatFormat& Format>
 void bind_quick(py::module_& module, const char* name) {
   module.def(name, [](const Array<f32>& values, bool saturate) {
-    const u32 over = overflow_byte<Format>(saturate ? Overflow::saturate : Overflow::special);
+    const u32 over = overflow_code<Format>(saturate ? Overflow::saturate : Overflow::special);
     Array<u64> out(values.size());
-    for (py::ssize_t at = 0; at < values.size(); ++at) out.mutable_data()[at] = to_byte<Format>(values.data()[at], over);
+    for (py::ssize_t at = 0; at < values.size(); ++at) out.mutable_data()[at] = to_small<Format>(values.data()[at], over);
     return out;
   });
 }

@@ -6,6 +6,7 @@
 #include "bind_arith.hpp"
 #include "../convert.hpp"
 #include "../division.hpp"
+#include "../function_rows.hpp"
 #include "../minmax.hpp"
 #include "../transcendental.hpp"
 
@@ -63,7 +64,6 @@ void bind_wide(py::module_& module, const char* suffix) {
   bind_family<F>(module, suffix,
                  {{"rcp", rcp},
                   {"sqrt", sqrt},
-                  {"rsqrt", rsqrt},
                   {"fract", fract<F>},
                   {"rndne", rndne<F>},
                   {"frexp_mant", frexp_mant<F>}},
@@ -113,6 +113,15 @@ Array<u16> narrowed(const Array<f32>& x, To convert) {
   return out;
 }
 
+// A function of 64 lanes as one of a number.
+template <void (*Row)(u32*, const u32*)>
+f32 of_lanes(f32 x) {
+  u32 row[kLanes];
+  for (u32& lane : row) lane = bits<u32>(x);
+  Row(row, row);
+  return bits<f32>(row[kLanes - 1]);
+}
+
 void bind_half(py::module_& module) {
   module.def("f16_to_f32", [](const Array<u16>& x) {
     Array<f32> out(x.size());
@@ -144,7 +153,14 @@ void bind_half(py::module_& module) {
 void bind_scalars(py::module_& module) {
   bind_wide<f32>(module, "_f32");
   bind_wide<f64>(module, "_f64");
-  bind_family<f32>(module, "_f32", {{"exp2", exp2}, {"log2", log2}, {"sin", sin}, {"cos", cos}}, {}, {});
+  bind_family<f32>(module, "_f32",
+                   {{"exp2", exp2},
+                    {"log2", of_lanes<log2_row>},
+                    {"rsqrt", of_lanes<rsqrt_row>},
+                    {"sin", of_lanes<sin_row>},
+                    {"cos", of_lanes<cos_row>}},
+                   {}, {});
+  bind_family<f64>(module, "_f64", {{"rsqrt", rsqrt}}, {}, {});
   bind_half(module);
 }
 
