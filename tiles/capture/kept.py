@@ -7,7 +7,6 @@ kept.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -52,14 +51,13 @@ def _place(
             source_picture(function),
             [[name, picture(type_, [])] for name, type_ in params.items()],
             [[name, picture(value, [])] for name, value in constants.items()],
-            _surroundings(),
+            _SURROUNDINGS,
         ]
     except NotPortable:
         return None
     return disk_cache.folder("captured") / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
 
 
-@functools.cache
 def _surroundings() -> list[Any]:
     """Python, NumPy, and all files of the language as the file system knows them: reading them would take longer."""
     own: list[Any] = []
@@ -69,6 +67,9 @@ def _surroundings() -> list[Any]:
             s = os.stat(path)
             own.append([path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino])
     return [sys.version, np.__version__, own]
+
+
+_SURROUNDINGS = _surroundings()  # now, as the files may change while this process runs on with what it imported
 
 
 # -- reads --------------------------------------------------------------------------------------------

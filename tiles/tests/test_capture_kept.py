@@ -240,13 +240,13 @@ def test_types_parameters_and_surroundings_are_part_of_the_key(load, captures, m
     kinds = [TYPES, {**TYPES, "x": TensorType(f16, 2)}, {**TYPES, "x": TensorType(f32, 3)}, {**TYPES, "x": None}]
     kinds += [{"y": TYPES["y"], "x": TYPES["x"]}]
     places = {kept._place(module.kernel, types, {}) for types in kinds}
-    monkeypatch.setattr(kept, "_surroundings", lambda: ["another version"])
+    monkeypatch.setattr(kept, "_SURROUNDINGS", ["another version"])
     places.add(kept._place(module.kernel, TYPES, {}))
     assert len(places) == len(kinds) + 1
 
 
 def test_surroundings_cover_every_module_of_the_language():
-    files = {path for path, *_ in kept._surroundings()[2]}
+    files = {path for path, *_ in kept._SURROUNDINGS[2]}
     loaded = {m.__file__ for n, m in sys.modules.items() if n.startswith("warpwave.tiles.") and ".tests" not in n}
     names = {os.path.realpath(f) for f in files}
     assert len(loaded) > 50
@@ -356,7 +356,7 @@ def test_bypassed_neither_reads_nor_writes(load, folder, captures):
     assert len(captures) == 2
 
 
-def test_attention_is_kept():
+def test_attention_is_kept(folder):
     """Attention in two processes: the second one neither parses nor traces."""
     code = """
 import sys
