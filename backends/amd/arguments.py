@@ -52,7 +52,7 @@ class Packer:
         self._chip = target.chips[0]
         atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
-        self._reaches = [reach for value, reach in staged_extents(kernel).items() if isinstance(value.type, TensorType)]
+        self._reaches = [reach for value, reach in reached_extents(kernel).items() if isinstance(value.type, TensorType)]
         self._decide = _before_grid(kernel)
         self.numbers_decide = any(
             decides and not isinstance(v.type, TensorType)
@@ -129,16 +129,17 @@ def absolute(arguments: Mapping[str, Argument], spans: Sequence[Span | None]) ->
     return [Span(a.address + s.address, s.nbytes, s.offset) if s and isinstance(a, Array) else None for a, s in pairs]
 
 
-def staged_extents(kernel: Kernel) -> dict[Value, dict[int, int]]:
-    """For each parameter, the largest extent along each axis of the tiles that are loaded to shared memory.
+def reached_extents(kernel: Kernel) -> dict[Value, dict[int, int]]:
+    """For each parameter, the largest extent along each axis of the tiles that are loaded and stored.
 
     The offsets within these have 32 bits; what a tile lies in, such as batches, has 64.
     """
     found: dict[Value, dict[int, int]] = {value: {} for value in kernel.params}
     for op in walk(kernel.body):
-        if op.name == "load" and op.attrs["type"].space == "shared":
+        if op.name in ("load", "store"):
+            tile = op.attrs["type"] if op.name == "load" else op.operands[1].tile
             extents = found[op.operands[0]]
-            for axis, extent in zip(op.attrs["axes"], op.attrs["type"].shape, strict=True):
+            for axis, extent in zip(op.attrs["axes"], tile.shape, strict=True):
                 extents[axis] = max(extents.get(axis, 0), extent)
     return found
 
@@ -146,7 +147,7 @@ def staged_extents(kernel: Kernel) -> dict[Value, dict[int, int]]:
 def wide_tensors(arguments: Mapping[str, Argument], extents: Sequence[Mapping[int, int]]) -> int:
     """One bit for each tensor, set if it has wide rows; bits of no tensor are set, as in ALL_WIDE.
 
-    `extents` of tiles are of the tensors in order (see `staged_extents`).
+    `extents` of tiles are of the tensors in order (see `reached_extents`).
     """
     tensors = [a for a in arguments.values() if isinstance(a, Array)]
     pairs = enumerate(zip(tensors, extents, strict=True))

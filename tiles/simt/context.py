@@ -31,13 +31,16 @@ class Coordinates:
 class Machine:
     """What the text of the code depends on: the target's name, the lanes of a wave, and two C names.
 
-    `wave` is the C name of the wave's number in its workgroup, `memory` of the workgroup's shared memory.
+    `wave` is the C name of the wave's number in its workgroup, `memory` of the workgroup's shared memory. With
+    `offsets`, wide accesses are made of an address that a wave's lanes share and of each lane's offset from there in
+    32 bits: `load_at_if` and `store_at_if` instead of `load_vector_if` and `store_vector`.
     """
 
     name: str
     lanes: int
     wave: str
     memory: str
+    offsets: bool = False
 
 
 class Lowering(ABC):

@@ -6,7 +6,7 @@ import math
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
-from warpwave.tiles.simt.alignment import divisor
+from warpwave.tiles.simt.alignment import divisor, run_of_equal_results
 from warpwave.tiles.simt.assign import flattened, starts
 from warpwave.tiles.simt.context import Lowering
 from warpwave.tiles.simt.convert import convert, through_shared
@@ -149,8 +149,21 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
         with lw.body.each(len(layout.items) // layout.width):
             lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*(f'{a}.v[i]' for a in args))};")
         return
+    item = _first_alike(lw, op, layout) if op.name in COMPARE else "i"
     with lw.body.each(len(layout.items)):
-        lw.set_item(name, expression(op, [f"{a}.get(i)" for a in args]), result)
+        lw.set_item(name, expression(op, [f"{a}.get({item})" for a in args]), result)
+
+
+def _first_alike(lw: Lowering, op: Op, layout: Layout) -> str:
+    """Which item's comparison decides for item i: the first one's for all that are alike, so that there is one."""
+    run, tensors = run_of_equal_results(lw, op)
+    while run > 1 and not is_run(layout, run):
+        run //= 2
+    if run == 1:
+        return "i"
+    first = f"i / {run} * {run}"
+    supposed = " && ".join(sorted(map(lw.wide, tensors)))
+    return f"{supposed} ? {first} : i" if supposed else first
 
 
 def lower_constant(lw: Lowering, op: Op) -> None:

@@ -92,16 +92,34 @@ def wide_run(window: Window, layout: Layout, tile: TileType) -> int:
     return math.gcd(run_length(layout, tile.dtype), window.divisor, tile.shape[-1])
 
 
-def _element(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> tuple[str, str]:
-    """Declare an item's place in the tile; whether that is inside both the tensor and the tile, and its address."""
+@dataclass(frozen=True)
+class _Element:
+    """An item's place in a window: whether it is inside both the tensor and the tile, and its address.
+
+    That is also `base`, the same for all lanes of a wave, and `offset` elements from there.
+    """
+
+    inside: str
+    pointer: str
+    base: str
+    offset: str
+
+
+def _element(lw: Lowering, window: Window, layout: Layout, shape: Sequence[int], item: str) -> _Element:
+    """Declare an item's place in the tile."""
     places = declare_place(lw, layout, item)
-    terms = [window.valid]
+    conditions, steps, shared = [window.valid], [], []
     for axis, (place, extent) in enumerate(zip(places, shape, strict=True)):
-        terms.append(window.inside(axis, place))
+        conditions.append(window.inside(axis, place))
         if layout.extent[axis] > extent:
-            terms.append(f"{place} < {extent}")
-    offset = " + ".join(f"{place} * {window.stride(axis)}" for axis, place in enumerate(places))
-    return both(*terms), f"{window.tensor}.at({window.element} + {offset})"
+            conditions.append(f"{place} < {extent}")
+        steps.append(f"{place} * {window.stride(axis)}")
+        shared.append(not any(part[axis] for part in layout.lanes))
+    pointer = f"{window.tensor}.at({' + '.join([window.element, *steps])})"
+    own = [step for step, is_shared in zip(steps, shared, strict=True) if is_shared]
+    base = f"{window.tensor}.at({' + '.join([window.element, *own])})"
+    offset = " + ".join(step for step, is_shared in zip(steps, shared, strict=True) if not is_shared)
+    return _Element(both(*conditions), pointer, base, offset or "0")
 
 
 def lower_load(lw: Lowering, op: Op) -> None:
@@ -133,16 +151,29 @@ def emit_load(lw: Lowering, window: Window, layout: Layout, tile: TileType, name
             _vector_loads(lw, window, layout, tile, name, fill, run)
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(count):
-        condition, pointer = _element(lw, window, layout, tile.shape, "i")
-        lw.body.line(f"{name}.set(i, load_if<{ctype(tile.dtype)}>({condition}, {pointer}, {fill}));")
+        element = _element(lw, window, layout, tile.shape, "i")
+        lw.body.line(f"{name}.set(i, load_if<{ctype(tile.dtype)}>({element.inside}, {element.pointer}, {fill}));")
 
 
 def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, name: str, fill: str, run: int) -> None:
     kind = ctype(tile.dtype)
     with lw.body.each(len(layout.items) // run):
-        condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
-        lw.body.line(f"const vec<{kind}, {run}> x = load_vector_if<{kind}, {run}>({condition}, {pointer}, {fill});")
+        element = _element(lw, window, layout, tile.shape, f"i * {run}")
+        lw.body.line(f"const vec<{kind}, {run}> x = {_wide_load(lw, element, kind, run, fill)};")
         set_run(lw, name, layout, tile.dtype, run)
+
+
+def _wide_load(lw: Lowering, element: _Element, kind: str, run: int, fill: str) -> str:
+    if lw.machine.offsets:
+        return f"load_at_if<{kind}, {run}>({element.inside}, {element.base}, (int)({element.offset}), {fill})"
+    return f"load_vector_if<{kind}, {run}>({element.inside}, {element.pointer}, {fill})"
+
+
+def _wide_store(lw: Lowering, element: _Element, primary: str) -> str:
+    condition = both(primary, element.inside)
+    if lw.machine.offsets:
+        return f"store_at_if({condition}, {element.base}, (int)({element.offset}), x);"
+    return f"if ({condition}) store_vector({element.pointer}, x);"
 
 
 def set_run(lw: Lowering, name: str, layout: Layout, dtype: DType, run: int) -> None:
@@ -182,13 +213,13 @@ def lower_store(lw: Lowering, op: Op) -> None:
     run = wide_run(window, layout, tile)
     if run > 1:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
-            condition, pointer = _element(lw, window, layout, tile.shape, f"i * {run}")
+            element = _element(lw, window, layout, tile.shape, f"i * {run}")
             declare_run(lw, name, layout, tile.dtype, run)
-            lw.body.line(f"if ({both(primary, condition)}) store_vector({pointer}, x);")
+            lw.body.line(_wide_store(lw, element, primary))
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(len(layout.items)):
-        condition, pointer = _element(lw, window, layout, tile.shape, "i")
-        lw.body.line(f"if ({both(primary, condition)}) *{pointer} = {name}.get(i);")
+        element = _element(lw, window, layout, tile.shape, "i")
+        lw.body.line(f"if ({both(primary, element.inside)}) *{element.pointer} = {name}.get(i);")
 
 
 def lower_atomic_add(lw: Lowering, op: Op) -> None:
@@ -202,8 +233,9 @@ def lower_atomic_add(lw: Lowering, op: Op) -> None:
         return
     layout = lw.layout(value)
     with lw.body.each(len(layout.items)):
-        condition, pointer = _element(lw, window, layout, tile.shape, "i")
-        lw.body.line(f"if ({both(lw.primary(layout), condition)}) atomic_add({pointer}, {lw.name(value)}.get(i));")
+        element = _element(lw, window, layout, tile.shape, "i")
+        condition = both(lw.primary(layout), element.inside)
+        lw.body.line(f"if ({condition}) atomic_add({element.pointer}, {lw.name(value)}.get(i));")
 
 
 def lower_dim(lw: Lowering, op: Op) -> None:

@@ -83,7 +83,8 @@ template <class T, int N, class V> DEVICE vec<T, N> part(V x, int start) {
 
 DEVICE int lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 
-template <int Control> DEVICE u32 dpp(u32 x) { return __builtin_amdgcn_update_dpp(x, x, Control, 0xf, 0xf, false); }
+// Permutations within 16 lanes: no lane keeps an old value, so that the compiler can make it a part of the next operation.
+template <int Control> DEVICE u32 dpp(u32 x) { return __builtin_amdgcn_mov_dpp(x, Control, 0xf, 0xf, true); }
 
 // The value of lane l ^ Mask, for a power of two. Within 16 lanes by DPP, beyond by the LDS crossbar.
 template <int Mask> DEVICE u32 lane_xor(u32 x) {
@@ -434,20 +435,19 @@ DEVICE int scaled_coordinate(long x, int extent) {
 
 #define GLOBAL __attribute__((address_space(1)))
 
+// Whether a value has the bits that buffers give outside.
+template <class T> DEVICE bool is_zero(T x) {
+  if constexpr (sizeof(T) == 8) return bits<u64>(x) == 0;
+  else if constexpr (sizeof(T) == 4) return bits<u32>(x) == 0;
+  else if constexpr (sizeof(T) == 2) return bits<u16>(x) == 0;
+  else return bits<u8>(x) == 0;
+}
+
 template <class T> DEVICE T load_if(bool inside, const GLOBAL T *p, T fill) {
   T x = fill;
   if (inside) x = *p;
   return x;
 }
-
-template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const GLOBAL T *p, T fill) {
-  vec<T, N> x;
-  EACH(i, N) x[i] = fill;
-  if (inside) x = *(const GLOBAL vec<T, N> *)p;
-  return x;
-}
-
-template <class T, class V> DEVICE void store_vector(GLOBAL T *p, V x) { *(GLOBAL V *)p = x; }
 
 template <class T> DEVICE void atomic_add(GLOBAL T *p, T x) {
   if constexpr (sizeof(T) == 4) {
@@ -549,11 +549,19 @@ DEVICE int trip_count(int start, int stop, int step) {
 
 #define LAMBDA __attribute__((device, always_inline))
 
-// -- direct loads to LDS (gfx950) ------------------------------------------------------------------------
+// -- buffers: accesses that leave out lanes without branches ------------------------------------------------
+
+constexpr int BUFFER_BYTES = 0x7ffffff0;
 
 // A buffer over everything from `p` on; lanes that must not read pass an offset beyond it and get zeros.
 DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
-  return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, 0x7ffffff0, 0x00027000);
+  return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, BUFFER_BYTES, 0x00027000);
+}
+
+// The same as four registers, for assembly.
+DEVICE vec<u32, 4> buffer_words(const GLOBAL char *p) {
+  const u64 address = same_for_all((u64)p);
+  return {(u32)address, (u32)(address >> 32), BUFFER_BYTES, 0x00027000};
 }
 
 // N elements of 4, 8 or 16 bytes in all; `moved` is the same for all lanes.
@@ -562,6 +570,39 @@ template <class T, int N> DEVICE vec<T, N> load_buffer(__amdgpu_buffer_rsrc_t fr
   else if constexpr (sizeof(T) * N == 8) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b64(from, offset, moved, 0));
   else return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b32(from, offset, moved, 0));
 }
+
+template <class V> DEVICE void store_buffer(__amdgpu_buffer_rsrc_t to, int offset, V x) {
+  if constexpr (sizeof(x) == 16) __builtin_amdgcn_raw_buffer_store_b128(bits<vec<u32, 4>>(x), to, offset, 0, 0);
+  else if constexpr (sizeof(x) == 8) __builtin_amdgcn_raw_buffer_store_b64(bits<vec<u32, 2>>(x), to, offset, 0, 0);
+  else __builtin_amdgcn_raw_buffer_store_b32(bits<u32>(x), to, offset, 0, 0);
+}
+
+// N elements of memory at an address that all lanes share and a lane's `place` from there, which is not negative where
+// `inside` holds; `fill` elsewhere.
+template <class T, int N> DEVICE vec<T, N> load_at_if(bool inside, const GLOBAL T *base, int place, T fill) {
+  vec<T, N> outside;
+  EACH(i, N) outside[i] = fill;
+  if constexpr (sizeof(T) * N < 4) {
+    if (inside) outside = *(const GLOBAL vec<T, N> *)(base + place);
+    return outside;
+  } else {
+    const auto from = buffer((const GLOBAL char *)same_for_all((u64)base));
+    const vec<T, N> x = load_buffer<T, N>(from, inside ? place * (int)sizeof(T) : BUFFER_BYTES, 0);
+    const bool zero = is_zero(fill);
+    return (__builtin_constant_p(zero) && zero) || inside ? x : outside;
+  }
+}
+
+template <class T, class V> DEVICE void store_at_if(bool inside, GLOBAL T *base, int place, V x) {
+  if constexpr (sizeof(x) < 4) {
+    if (inside) *(GLOBAL V *)(base + place) = x;
+  } else {
+    const auto to = buffer((const GLOBAL char *)same_for_all((u64)base));
+    store_buffer(to, inside ? place * (int)sizeof(T) : BUFFER_BYTES, x);
+  }
+}
+
+// -- direct loads to LDS (gfx950) ------------------------------------------------------------------------
 
 // 16 bytes for each lane, to 16 bytes for each lane from `to` + Added on, which all lanes of the wave share; `from`
 // moves by `moved` + Added as well.
