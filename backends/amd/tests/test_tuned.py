@@ -1,0 +1,50 @@
+"""Constants that the backend suggests: depth by LDS, tiles by modelled time, nothing for what is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+import warpwave as ww
+from warpwave.backends.amd.tuned import constants_for
+from warpwave.kernels.gemm import gemm
+
+PATH = "warpwave.kernels.gemm:gemm"
+
+
+def suggested(a, c, target="amd:gfx950"):
+    return dict(constants_for(PATH, target, {"a": ww.spec(a), "b": ww.spec(a), "c": ww.spec(c)}))
+
+
+@pytest.mark.parametrize(("target", "dtype", "depth"), [
+    ("amd:gfx950", "bf16", 64), ("amd:gfx950", "fp8e4m3", 128), ("amd:gfx942", "bf16", 32), ("amd:gfx942:sim", "f32", 16),
+])  # fmt: skip
+def test_depth_is_what_lds_holds(target, dtype, depth):
+    assert suggested(f"{dtype}[4096,4096]", "f32[4096,4096]", target)["BK"] == depth
+
+
+def test_tiles_follow_the_shape():
+    small, large = (suggested(f"bf16[{n},{n}]", f"bf16[{n},{n}]") for n in (512, 8192))
+    assert (small["BM"], small["BN"]) == (64, 64)
+    assert (large["BM"], large["BN"]) == (256, 256)
+
+
+def test_a_stored_the_other_way_has_the_same_depth():
+    assert suggested("bf16[1024,4096]", "bf16[1024,4096]") == suggested("bf16[4096,1024]", "bf16[1024,4096]")
+
+
+@pytest.mark.parametrize("shape", ["[?,?]", "[0,64]", "[64,0]", "[2,?,64]"])
+def test_unknown_and_empty_shapes_keep_the_kernels_own_tiles(shape):
+    assert suggested(f"bf16{shape}", f"bf16{shape}") == {"BK": 64}
+
+
+def test_batches_count():
+    one, many = (suggested(f"bf16[{batch},512,512]", f"bf16[{batch},512,512]") for batch in (1, 512))
+    assert one["BM"] * one["BN"] < many["BM"] * many["BN"]
+
+
+def test_explain_gives_the_modelled_times_and_the_call_decides():
+    specs = [ww.spec("bf16[512,512]")] * 3
+    text = gemm.compile(*specs, target="amd:gfx950", BN=128).explain()
+    assert "BN = 128 (from the call)" in text
+    assert "BM = 64 (tuned for amd:gfx950: modelled 64 x 64: " in text
+    assert "256 x 256: " in text
