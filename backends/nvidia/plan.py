@@ -26,6 +26,7 @@ SCHEDULES = ("auto", "multistage", "producer")
 WANTED_STAGES = 4
 LONE_STAGES = 8  # of a producer's ring, if nothing but products keeps the computing warps busy
 LAG = 2
+TURNS_HELD = 128  # registers that products may hold where three warpgroups take turns, which costs a few
 # Registers a thread for accumulators and register operands, by warps: the rest is for everything else.
 MOST_HELD = {1: 160, 4: 160, 8: 200, 12: 140, 16: 100}
 # Warps of a multiprocessor that hide each other's latency where memory is the limit, with 64 registers a thread; for
@@ -102,11 +103,11 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         raise UnsupportedError(f"unknown schedule {options['schedule']!r}", loc=kernel.loc, hint=hint)
     plan = Plan(0, options.get("stages") or WANTED_STAGES, window=options.get("window") or WINDOW)
     plan.overlap = bool(options.get("overlap", True))
-    plan.turns = bool(options.get("turns", False))
     plan.lag = int(options.get("lag", LAG))
     plan.blocks = int(options.get("blocks", 1))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
+    plan.turns = bool(options.get("turns", plan.warps == 12 and _held_registers(found) <= TURNS_HELD * plan.warps))
     grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
     for op in found:
         engine = _engine(op, target, grouped)

@@ -30,8 +30,10 @@ LONGEST_ROW = 16384  # that a tile holds whole
 ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
 DROPPED_ROW_ELEMENTS = 4096  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
-SHORT = 2048
-ATTENTION = {64: (192, 96), 128: (128, 128)}
+ATTENTION = {64: (192, 128), 128: (128, 128)}
+CAUSAL = {64: (192, 96), 128: (128, 128)}
+# Causal attention with narrow heads and fewer queries: large tiles would waste more of the diagonal.
+SHORT, SHORT_CAUSAL = 2048, (128, 128)
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,10 +57,10 @@ def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Hopper: two warpgroups that overlap softmax with both products, or three where a head is narrow."""
     width = max((arguments[name].shape[-1] or 0) for name in ("q", "v"))
-    queries = arguments["q"].shape[-2]
-    tile = next((size for limit, size in ATTENTION.items() if width <= limit), None)
-    if tile is not None and queries is not None and queries < SHORT:
-        tile = ATTENTION[128]  # fewer queries of a last tile are wasted
+    queries, causal = arguments["q"].shape[-2], bool(arguments.get("causal"))
+    tile = next((size for limit, size in (CAUSAL if causal else ATTENTION).items() if width <= limit), None)
+    if tile is not None and causal and queries is not None and queries < SHORT:
+        tile = SHORT_CAUSAL
     if arch != "sm90a" or tile is None or (queries is not None and queries < tile[0]):
         return {}
     return {"BQ": tile[0], "BK": tile[1]}

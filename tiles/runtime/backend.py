@@ -164,6 +164,7 @@ class SuggestsConstants(Protocol):
         """Tuned values for some of a kernel's constants, by name; called at most launches, so it must be quick.
 
         `kernel` is "module:qualified name". `arguments` are the arrays (or specs, or None for absent ones) without the
-        numbers: these may change at every launch, and constants must not. A `Suggestion` also has reasons.
+        numbers: these may change at every launch, and constants must not; and the constants that the call gives. A
+        `Suggestion` also has reasons.
         """
         ...

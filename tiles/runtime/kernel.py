@@ -143,7 +143,7 @@ class Kernel:
         tuned: Mapping[str, Any] = {}  # see backend.SuggestsConstants
         suggest = getattr(backend, "constants_for", None)  # isinstance of a protocol costs microseconds
         if suggest is not None:
-            tuned = suggest(self.path, target, bound.tensors)
+            tuned = suggest(self.path, target, {**bound.tensors, **bound.constants})
         values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         sources = (

@@ -214,5 +214,23 @@ def test_tiles_fill_the_multiprocessors(size, blocks):
     assert chosen["BK"] == 64
 
 
+@pytest.mark.parametrize(
+    ("width", "queries", "causal", "tile"),
+    [
+        (128, 4096, True, (128, 128)),
+        (64, 4096, True, (192, 96)),
+        (64, 4096, False, (192, 128)),
+        (64, 1024, True, (128, 128)),
+        (64, 1024, False, (192, 128)),
+    ],
+)
+def test_tiles_of_attention(width, queries, causal, tile):
+    x = ww.spec(f"bf16[1,1,{queries},{width}]")
+    built = attention.compile(x, x, x, x, target="nvidia:sm90a", causal=causal)
+    assert (built.constants["BQ"], built.constants["BK"]) == tile
+    assert built.resources["spills"] == 0
+    assert ("in turns" in built.explain()) == (tile == (192, 96))
+
+
 def cdiv_int(a: int, b: int) -> int:
     return -(-a // b)
