@@ -64,14 +64,16 @@ CU_RATES = MappingProxyType({"gfx942": CuRates(16, 64), "gfx950": CuRates(8, 128
 # TFLOPS (98.75 %) are below this series. Power sets these clocks: machines differ by several percent.
 SUSTAINED = ((0.0, 2.4), (0.306, 2.21), (0.495, 1.78), (0.551, 1.72), (0.655, 1.71), (0.784, 1.66), (0.912, 1.53))
 # bf16 from f16 by the ratio that [F] gives for MI300X, 708 to 654 TFLOPS. 8 bits: [G], 3257 TFLOPS at 99.72 %.
-# MI300X: [F], 1115 MHz with f16 and 1230 with bf16. MI350X and MI325X as their sister chips [A].
+# MI300X: [F], 1115 MHz with f16 and 1230 with bf16. MI325X from it by AMD's achievable TFLOPS, 787, 831 and 1408 to
+# 654, 708 and 1273 ([F], and "Understanding TAF Alongside Peak FLOPs and MAF"). MI350X as MI355X [A].
 _MI355X = {"f16": 1.0, "bf16": 1.083, "fp8": 1.06}
 _MI300X = {"f16": 0.74, "bf16": 0.817, "fp8": 0.74}
+_MI325X = {"f16": 0.89, "bf16": 0.959, "fp8": 0.818}
 CHIP_RATES = MappingProxyType(
     {
         # 500 and 876 clocks of 2.1 GHz [M]; 17.2 TB/s [I]
         "MI300X": ChipRates(238.0, 417.0, 17.2, _MI300X),
-        "MI325X": ChipRates(238.0, 417.0, 17.2, _MI300X),
+        "MI325X": ChipRates(238.0, 417.0, 17.2, _MI325X),
         # L2 miss and Infinity Cache miss [H]; bandwidth as MI300X's [A]
         "MI350X": ChipRates(300.0, 500.0, 17.2, _MI355X),
         "MI355X": ChipRates(300.0, 500.0, 17.2, _MI355X),
