@@ -148,13 +148,18 @@ class Flow:
 
     @cached_property
     def hot_loop(self) -> Loop | None:
-        """The innermost loop with most matrix instructions, else most memory instructions, else the longest."""
+        """The innermost loop with most matrix instructions, else most memory instructions, else the longest.
+
+        Of loops with equally many matrix instructions it is the shortest: the others also mask, for a few iterations.
+        """
         return max(self.innermost, key=lambda loop: _weight(mix(self.every_iteration(loop))), default=None)
 
 
 def _weight(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    if "mfma" in counts:
+        return counts["mfma"], -sum(counts.values()), 0
     memory = sum(n for kind, n in counts.items() if kind.startswith(("ds_", "vmem_", "direct_")))
-    return counts.get("mfma", 0), memory, sum(counts.values())
+    return 0, memory, sum(counts.values())
 
 
 def mix(path: Iterable[Instruction]) -> dict[str, int]:

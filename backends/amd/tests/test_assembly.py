@@ -71,6 +71,13 @@ def test_the_loop_with_most_matrix_instructions_is_the_hot_one():
     assert hot_loop(text.replace(busy, ""))["each_iteration"] == {"vmem_load": 9, "branches": 1}
 
 
+def test_of_loops_with_equal_matrix_work_the_one_without_masks_is_the_hot_one():
+    loop = ".{0}:\n\tv_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]\n{1}\ts_cbranch_scc1 .{0}\n"
+    masked, whole = loop.format("A", "\tv_cndmask_b32 v0, v0, v1, vcc\n" * 3), loop.format("B", "")
+    for text in (masked + whole, whole + masked):
+        assert hot_loop(f"f:\n{text}\ts_endpgm\n")["each_iteration"] == {"mfma": 1, "branches": 1}
+
+
 def test_code_without_loops():
     assert hot_loop("f:\n\ts_endpgm\n") == {}
 
