@@ -16,6 +16,7 @@ from pathlib import Path
 
 from warpwave.backends.nvidia import nvcc, nvrtc
 from warpwave.backends.nvidia.arch import Target
+from warpwave.backends.nvidia.cubin import figures
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.nvcc import CompileFailed
 from warpwave.tiles import disk_cache
@@ -116,8 +117,8 @@ def _save(folder: Path, built: Built) -> None:
 def _compile(compiler: Compiler, lowered: Lowered, target: Target, options: tuple[str, ...]) -> Built:
     """With registers for as many blocks as the source asks for; if some would spill, without."""
     built = _compile_once(compiler, lowered, target, options)
-    if "RESIDENT" not in lowered.built_source or not re.search(r"[1-9]\d* bytes spill", built.log):
-        return built
+    if "RESIDENT" not in lowered.built_source or not figures(built.cubin, lowered.entry, 0).local_bytes:
+        return built  # the machine code says so, since the log may be empty
     return _compile_once(compiler, lowered, target, (*options, "-DRESIDENT=1"))
 
 

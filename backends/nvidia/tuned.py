@@ -28,7 +28,7 @@ TILES: dict[str, tuple[tuple[tuple[int, int], float], ...]] = {
 }
 LONGEST_ROW = 16384  # that a tile holds whole
 ROW_ELEMENTS = 8192  # of a tile of rows that is normalised
-DROPPED_ROW_ELEMENTS = 4096  # and of one whose random bits take registers, too
+DROPPED_ROW_ELEMENTS = 2048  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
 ATTENTION = {64: (192, 128), 128: (128, 128)}
 CAUSAL = {64: (192, 96), 128: (128, 128)}
