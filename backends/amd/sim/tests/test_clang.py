@@ -14,7 +14,8 @@ import pytest
 
 FOLDER = Path(__file__).parents[1]
 FLAGS = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed", "-ffp-contract=off"]
-SOURCES = sorted(p for part in ("core", "insns", "arith") for p in (FOLDER / part).glob("*.cpp"))
+PARTS = ("core", "insns", "arith", "timing")
+SOURCES = sorted(p for part in PARTS for p in (FOLDER / part).glob("*.cpp") if not p.name.startswith("bind"))
 QUICK = {"valu.cpp", "half_rows.cpp"}  # multiversioned functions and intrinsics: where compilers differ
 
 
