@@ -15,9 +15,9 @@ from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("waves", "stages", "schedule")
-PING_PONG = "ping-pong"
-SCHEDULES = ("auto", "multistage", PING_PONG)
+OPTIONS = ("waves", "stages", "schedule", "pin")
+PING_PONG, INTERLEAVE = "ping-pong", "interleave"
+SCHEDULES = ("auto", "multistage", PING_PONG, INTERLEAVE)
 MOST_HELD = 160  # registers a lane for accumulators and register operands; the rest is for everything else
 
 
@@ -34,6 +34,7 @@ class Plan:
     """All choices, with a reason for each (`explain`).
 
     `schedule`: how loads and products of pipelines are placed in time (SCHEDULES).
+    `pin`: registers that the user gives to tiles of an interleave, as "NAME=a0-a63, ...".
     `schedules`: those that were generated for its loops, once they are lowered.
     `windowed`: blocks visit the last two grid dimensions in windows; else each XCD gets one run of blocks.
     """
@@ -42,6 +43,7 @@ class Plan:
     stages: int
     windowed: bool = False
     schedule: str = "multistage"
+    pin: str = ""
     mmas: dict[Op, MmaPlan] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     schedules: list[Schedule] = field(default_factory=list)
@@ -60,6 +62,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
             f"unknown option {unknown[0]!r} for {target.name}", loc=kernel.loc, hint=f"options are {', '.join(OPTIONS)}"
         )
     plan = Plan(0, options.get("stages") or WANTED_STAGES, schedule=_schedule(kernel, options))
+    plan.pin = _pins(kernel, options, plan.schedule)
     plan.waves = _choose_waves(kernel, options, plan)
     shared = families(kernel)
     for op in products(kernel):
@@ -81,6 +84,13 @@ def _schedule(kernel: Kernel, options: Mapping[str, Any]) -> str:
     return "multistage" if asked == "auto" else asked
 
 
+def _pins(kernel: Kernel, options: Mapping[str, Any], schedule: str) -> str:
+    if options.get("pin") and schedule != INTERLEAVE:
+        hint = f"pass schedule={INTERLEAVE!r} as well, or drop pin="
+        raise UnsupportedError(f"schedule {schedule!r} leaves registers to the compiler", loc=kernel.loc, hint=hint)
+    return str(options.get("pin") or "")
+
+
 def _elements(tile: TileType) -> int:
     return tile.nbytes // tile.dtype.nbytes
 
@@ -93,6 +103,9 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     if found and plan.schedule == PING_PONG:
         plan.reasons.append("8 waves: two groups of four, one wave of each on a SIMD")
         return 8
+    if found and plan.schedule == INTERLEAVE:
+        plan.reasons.append("4 waves: one on each SIMD, with all of its registers")
+        return 4
     if found:
         largest = max(_elements(op.result.tile) for op in found)
         held = _held_registers(found)
@@ -134,7 +147,7 @@ def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Famili
 
 def _block_size(kernel: Kernel, plan: Plan, over: tuple[int, int], rows: int, cols: int) -> int:
     """16 for a single product in turns: 1.22 times faster than 32 on MI355X (HipKittens' ping-pong measurements)."""
-    in_turns = plan.schedule == PING_PONG and len(products(kernel)) == 1
+    in_turns = plan.schedule in (PING_PONG, INTERLEAVE) and len(products(kernel)) == 1
     return 32 if not in_turns and _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
 
 

@@ -13,6 +13,7 @@ from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
 
 LONG_TILE = 64  # items a lane: half of the registers, so that few temporaries fit beside operand and result
+LONGEST_TILE = 256  # of the accumulation registers, which a narrower result is converted from
 TOGETHER = 8  # items of a long tile that are computed at a time
 
 
@@ -36,9 +37,10 @@ class AmdLowering(Lowering):
 
     def set_item(self, name: str, text: str, value: Value) -> None:
         """Items of a long tile in the order written, a few at a time: all at once would not fit the registers."""
-        if len(self.layout(value).items) < LONG_TILE or value.tile.dtype.bits != 32:
+        items = len(self.layout(value).items)
+        if items < LONG_TILE or (value.tile.dtype.bits != 32 and items < LONGEST_TILE):
             return super().set_item(name, text, value)
-        self.body.line(f"{name}.set(i, in_register({text}));")
+        self.body.line(f"{name}.set(i, {f'in_register({text})' if value.tile.dtype.bits == 32 else text});")
         self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
         return None
 

@@ -148,11 +148,11 @@ class DirectLoop(AmdLoop):
             with lw.body.block("else"):
                 self.coordinates_at("iteration")
                 for fetch in fetches:
-                    self._fetch_part(fetch)
+                    self.fetch_part(fetch)
             for fetch in fetches:
                 lw.body.line(f"{fetch.moving.next} += {fetch.moving.advance};")
 
-    def _fetch_part(self, fetch: Fetch) -> None:
+    def fetch_part(self, fetch: Fetch) -> None:
         """A tile that may be partly outside, or of a tensor with narrow rows, at the iteration's coordinates."""
         lw, staged = self.lw, fetch.staged
         tensor, fill, *coords = staged.op.operands

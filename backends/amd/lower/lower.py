@@ -11,7 +11,7 @@ from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.gate import check_shared
 from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
-from warpwave.backends.amd.plan import PING_PONG, Plan, make_plan
+from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG, Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.ir import Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
@@ -83,7 +83,8 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
 def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLowering:
     """The body of the kernel, with every tile's layout and place; whether it fits is not looked at."""
     kernel = clone(kernel)
-    if not options.get("stages") and DIRECT in target.direct_to_lds_widths:
+    with_ring_of_two = options.get("schedule") == INTERLEAVE  # whose loads are in flight for more than a step
+    if not options.get("stages") and DIRECT in target.direct_to_lds_widths and not with_ring_of_two:
         split_depth(kernel, target, in_turns=options.get("schedule") == PING_PONG)
     plan = make_plan(kernel, target, options)
     lw = AmdLowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))

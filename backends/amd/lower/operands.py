@@ -132,12 +132,19 @@ def _row_address(
     depth = f"({operand.order.lane} + {lw.table(firsts)}[READ])"
     if along_rows and not any(shared.masks[operand.mfma.m.bit_length() - 1 :]):
         # Blocks are whole multiples of the swizzle's period, so the lane's part is the same for all of them.
-        at = (f"({index})", depth) if operand.depth_last else (depth, f"({index})")
-        lane = lw.lane_addresses(f"{shared.base} + {shared.within(*at)}", len(firsts))
+        lane = row_addresses(lw, operand, shared, firsts)
         return f"{shared.shift} + {lane}[{read}] + {lw.table(operand.places)}[i] * {shared.pitch}"
     place = f"({index} + {lw.table(operand.places)}[i])"
     at = (place, depth) if operand.depth_last else (depth, place)
     return shared.address(*at).replace("READ", read)
+
+
+def row_addresses(lw: AmdLowering, operand: Operand, shared: SharedTile, firsts: list[int]) -> str:
+    """The name of the lane's byte offsets, of block 0, for each read of `firsts`; blocks add multiples of the pitch."""
+    index = " + ".join([f"(lane & {operand.mfma.m - 1})", *operand.waves(lw)])
+    depth = f"({operand.order.lane} + {lw.table(firsts)}[READ])"
+    at = (f"({index})", depth) if operand.depth_last else (depth, f"({index})")
+    return lw.lane_addresses(f"{shared.base} + {shared.within(*at)}", len(firsts))
 
 
 # -- from LDS, transposing ------------------------------------------------------------------------------

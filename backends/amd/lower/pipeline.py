@@ -9,10 +9,11 @@ from __future__ import annotations
 from warpwave.backends.amd.arch import DIRECT
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import DirectLoop
+from warpwave.backends.amd.lower.interleaved import InterleavedLoop
 from warpwave.backends.amd.lower.scheduled import ScheduledLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.backends.amd.lower.stages import AmdLoop
-from warpwave.backends.amd.plan import PING_PONG
+from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import reserve, staged_loads
 
@@ -20,11 +21,12 @@ from warpwave.tiles.simt.pipeline import reserve, staged_loads
 def choose_stages(lw: AmdLowering, op: Op, loads: list[Op]) -> int:
     """As many stages as asked for, or as fit this workgroup's share of the LDS.
 
-    The share leaves room for workgroups that together give each SIMD two waves.
+    The share leaves room for workgroups that together give each SIMD two waves, but where one wave has all registers.
     """
     wanted: int = op.attrs["stages"] or lw.plan.stages
     one = sum(load.attrs["type"].nbytes for load in loads)
-    share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (2 * lw.target.simds_per_cu))
+    each = 1 if lw.plan.schedule == INTERLEAVE else 2
+    share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (each * lw.target.simds_per_cu))
     fits = int(share - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
     stages: int = max(1, min(wanted, fits))
     return stages
@@ -43,6 +45,8 @@ def lower_pipeline(lw: AmdLowering, op: Op) -> None:
     kind: type[AmdLoop] = DirectLoop if direct else StagedLoop
     if lw.plan.schedule == PING_PONG and any(o.name == "mma" for o in op.regions[0].ops):
         kind = ScheduledLoop
+    elif lw.plan.schedule == INTERLEAVE and any(o.name == "mma" for o in op.regions[0].ops):
+        kind = InterleavedLoop
     loop = kind(lw, op, ring, stages)
     loop.declare()
     with lw.body.block(""):

@@ -25,8 +25,7 @@ from warpwave.backends.amd.schedule.form import (
     Wait,
 )
 from warpwave.backends.amd.schedule.problems import part_name
-from warpwave.backends.amd.schedule.program import unroll
-from warpwave.backends.amd.schedule.timeline import Event, Timeline, counts
+from warpwave.backends.amd.schedule.timeline import Event, counts, follow
 from warpwave.tiles.drawing.canvas import Canvas, hue
 from warpwave.tiles.drawing.data import Chart
 
@@ -52,7 +51,7 @@ def chart(schedule: Schedule, steps: int | None = None) -> Chart:
     """The picture for so many steps; by default prologue, a few rounds, and what is left."""
     if steps is None:
         steps = next(n for n in range(schedule.tail + 3 * schedule.period, 10_000) if schedule.covers(n))
-    lines = {group.name: _followed(schedule, group.name, steps) for group in schedule.groups}
+    lines = {group.name: follow(schedule, group.name, steps).events for group in schedule.groups}
     title = f"{schedule.name}, {schedule.target}: {steps} steps"
     canvas = Canvas()
     canvas.text(16, 22, title, size=16, bold=True)
@@ -103,13 +102,6 @@ def _pieces(pieces: Sequence[int]) -> str:
 
 
 # -- time ---------------------------------------------------------------------------------------------
-
-
-def _followed(schedule: Schedule, group: str, steps: int) -> list[Event]:
-    timeline = Timeline()
-    for issued in unroll(schedule, group, steps):
-        timeline.issue(issued)
-    return timeline.events
 
 
 def _cycles(op: Op) -> float:

@@ -16,12 +16,12 @@ from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.schedule.capacity import check_capacity, check_form, check_pressure
 from warpwave.backends.amd.schedule.form import LoadDirect, LoadRegisters, Put, Schedule
 from warpwave.backends.amd.schedule.hazards import HazardCheck
-from warpwave.backends.amd.schedule.lengths import sufficient_steps
+from warpwave.backends.amd.schedule.lengths import sufficient_lengths
 from warpwave.backends.amd.schedule.problems import Problem, ScheduleError, part_name, place
 from warpwave.backends.amd.schedule.program import unroll
 from warpwave.backends.amd.schedule.registers import RegisterFile
 from warpwave.backends.amd.schedule.sharing import check_sharing
-from warpwave.backends.amd.schedule.timeline import Timeline
+from warpwave.backends.amd.schedule.timeline import Timeline, follow
 
 
 def check_schedule(schedule: Schedule, target: Target) -> None:
@@ -39,27 +39,39 @@ def find_problems(schedule: Schedule, target: Target) -> Iterator[Problem]:
     if malformed:
         return
     seen: set[Problem] = set()
-    lengths = sufficient_steps(schedule)
-    for steps in lengths:
-        for problem in check_steps(schedule, target, steps, is_longest=steps + schedule.period > lengths[-1]):
+    lengths = sufficient_lengths(schedule)
+    longest = max((n for n in lengths.steps if n <= lengths.settled), default=0)
+    for steps in lengths.steps:
+        own = list(check_waves(schedule, target, steps)) if steps <= lengths.settled else []
+        pressed = list(check_registers(schedule, target, steps)) if longest - schedule.period < steps <= longest else []
+        for problem in (*own, *pressed, *check_workgroup(schedule, steps)):
             same = replace(problem, access="", missing="")  # the texts name steps, which differ from round to round
             if same not in seen:
                 seen.add(same)
                 yield replace(problem, first_steps=steps)
 
 
-def check_steps(schedule: Schedule, target: Target, steps: int, *, is_longest: bool = True) -> Iterator[Problem]:
-    """What is wrong for one number of steps; only the longest loops need as many registers as any."""
-    waves = {group.name: Timeline() for group in schedule.groups}
-    for group, timeline in waves.items():
-        registers, hazards = RegisterFile(schedule, group), HazardCheck(schedule, target.hazards, group)
-        for issued in unroll(schedule, group, steps):
+def check_waves(schedule: Schedule, target: Target, steps: int) -> Iterator[Problem]:
+    """What is wrong within a wave: what registers hold, and wait states."""
+    for group in schedule.groups:
+        timeline, registers = Timeline(), RegisterFile(schedule, group.name)
+        hazards = HazardCheck(schedule, target.hazards, group.name)
+        for issued in unroll(schedule, group.name, steps):
             event = timeline.issue(issued)
             yield from registers.issue(event)
             yield from hazards.issue(event)
-        yield from _left_over(timeline, group)
-        if is_longest:
-            yield from check_pressure(schedule, target, timeline.events, group)
+        yield from _left_over(timeline, group.name)
+
+
+def check_registers(schedule: Schedule, target: Target, steps: int) -> Iterator[Problem]:
+    """Whether what is needed at once fits."""
+    for group in schedule.groups:
+        yield from check_pressure(schedule, target, follow(schedule, group.name, steps).events, group.name)
+
+
+def check_workgroup(schedule: Schedule, steps: int) -> Iterator[Problem]:
+    """What is wrong between waves: barriers, and the order of accesses to LDS."""
+    waves = {group.name: follow(schedule, group.name, steps) for group in schedule.groups}
     barriers = {group: timeline.barriers for group, timeline in waves.items()}
     if len(set(barriers.values())) > 1:
         counted = " and ".join(f"group {group} to {count}" for group, count in barriers.items())

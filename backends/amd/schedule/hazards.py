@@ -37,6 +37,7 @@ class HazardCheck:
     hazards: Hazards
     group: str
     recent: list[tuple[Event, int]] = field(default_factory=list)  # and the states issued after each
+    known: dict[tuple[str, tuple[int, ...]], frozenset[Cell]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tiles = {tile.name: tile for tile in self.schedule.registers}
@@ -45,12 +46,16 @@ class HazardCheck:
         """The next op."""
         if self.schedule.emission == "source":
             return  # the compiler inserts what is needed
+        touched = [self._cells(held) for held in _touches(event.op)]
         for before, between in self.recent:
-            if isinstance(before.op, Compute):
+            if any(not written.isdisjoint(cells) for written in self._written(before) for cells in touched):
                 yield from self._check(before, event, between)
         states = states_of(event.op)
         kept = [(e, n + states) for e, n in self.recent if n + states < self.hazards.reach]
-        self.recent = [*kept, (event, 0)]
+        self.recent = [*kept, (event, 0)] if isinstance(event.op, Compute) else kept
+
+    def _written(self, event: Event) -> Iterator[frozenset[Cell]]:
+        return (self._cells(held) for held in event.op.writes) if isinstance(event.op, Compute) else iter(())
 
     def _check(self, before: Event, event: Event, between: int) -> Iterator[Problem]:
         first = before.op
@@ -97,8 +102,21 @@ class HazardCheck:
         return bool(self._cells(one) & self._cells(other))
 
     def _cells(self, held: Held) -> frozenset[Cell]:
-        tile: RegisterTile = self.tiles[held.register]
-        return frozenset(cell for piece in held.pieces or range(tile.pieces) for cell in cells_of(tile, piece))
+        key = held.register, held.pieces
+        if key not in self.known:
+            tile: RegisterTile = self.tiles[held.register]
+            pieces = held.pieces or range(tile.pieces)
+            self.known[key] = frozenset(cell for piece in pieces for cell in cells_of(tile, piece))
+        return self.known[key]
+
+
+def _touches(op: Op) -> tuple[Held, ...]:
+    """What a hazard may be about: registers that an op reads at its issue, or computes."""
+    if isinstance(op, Compute):
+        return (*op.reads, *op.writes)
+    if isinstance(op, Store):
+        return (op.source,)
+    return (Held(op.register, None, op.pieces),) if isinstance(op, Put) else ()
 
 
 def states_of(op: Op) -> int:

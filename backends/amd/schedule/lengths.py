@@ -9,25 +9,47 @@ with one repetition, and on top as many rounds as accesses can be apart, are.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import lcm
 
 from warpwave.backends.amd.schedule.capacity import phases
 from warpwave.backends.amd.schedule.form import Compute, LoadDirect, LoadRegisters, Op, Part, Put, Read, Schedule, Store
+from warpwave.backends.amd.schedule.hazards import states_of
 from warpwave.backends.amd.schedule.program import unroll_rounds
 from warpwave.backends.amd.schedule.registers import RegisterFile
 from warpwave.backends.amd.schedule.timeline import Event, Timeline
 
+LONGEST_HAZARD = 20  # wait states; tested against the targets' tables
 MANY_ROUNDS = 64  # far beyond any state that comes back: those are fewer than slots times instructions in flight
 
 
-def sufficient_steps(schedule: Schedule) -> list[int]:
+@dataclass(frozen=True)
+class Lengths:
+    """Numbers of steps to check; up to `settled` of them for what a wave does by itself, too.
+
+    Longer loops have no state of a wave's own, counters and registers, that shorter ones do not have.
+    """
+
+    steps: tuple[int, ...]
+    settled: int
+
+
+def sufficient_lengths(schedule: Schedule) -> Lengths:
     """All numbers of steps, of those that the schedule covers, that need to be checked."""
     first, last = step_range(schedule)
     slots = max((tile.slots for tile in schedule.shared), default=1)
     repeating, delay = _repetition(schedule, last - first)
     rounds = repeating + delay + -(-(last - first + slots) // schedule.period)
-    most = schedule.tail + (rounds + 1) * schedule.period
-    return [steps for steps in range(most) if schedule.covers(steps)]
+    steps = range(schedule.tail + (rounds + 1) * schedule.period)
+    own = repeating + 1 + _rounds_of_hazards(schedule)
+    covered = tuple(count for count in steps if schedule.covers(count))
+    return Lengths(covered, schedule.tail + (own + 1) * schedule.period)
+
+
+def _rounds_of_hazards(schedule: Schedule) -> int:
+    """How many rounds a hazard may reach back beyond the last one."""
+    states = sum(states_of(op) for cluster in schedule.body for op in cluster.ops)
+    return LONGEST_HAZARD // max(states, 1)
 
 
 def step_range(schedule: Schedule) -> tuple[int, int]:

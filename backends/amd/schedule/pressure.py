@@ -14,22 +14,29 @@ def most_live(schedule: Schedule, events: Sequence[Event]) -> tuple[int, frozens
 
     Pinned registers are always taken. What no op reads from a step, such as accumulators, is needed to the end.
     """
-    tiles = {tile.name: tile for tile in schedule.registers}
     size = {tile.name: tile.count // tile.pieces for tile in schedule.registers}
     taken = len({number for tile in schedule.registers for number in tile.numbers})
-    live = {cell for tile in _results(schedule, events) for cell in _cells(tile)}
-    now = taken + sum(size[name] for name, _ in live)
-    best: tuple[int, frozenset[str], Event | None] = now, _names(live), None
-    for event in reversed(events):
-        written, used = set(_written(tiles, event)), set(_used(tiles, event))
-        here = now + sum(size[name] for name, _ in written - live)
-        if here > best[0]:
-            best = here, _names(live | written), event
-        now = (
-            here - sum(size[name] for name, _ in written - used) + sum(size[name] for name, _ in used - live - written)
-        )
-        live = (live - written) | used
+    best: tuple[int, frozenset[str], Event | None] = taken, frozenset(), None
+    for event, live in _live(schedule, events):
+        needed = taken + sum(size[name] for name, _ in live)
+        if needed > best[0]:
+            best = needed, _names(live), event
     return best
+
+
+def live_tiles(schedule: Schedule, events: Sequence[Event]) -> Iterator[frozenset[str]]:
+    """The tiles without fixed registers that are needed at once, op by op."""
+    return (_names(live) for _, live in _live(schedule, events))
+
+
+def _live(schedule: Schedule, events: Sequence[Event]) -> Iterator[tuple[Event, set[Cell]]]:
+    """From the last op to the first: what is needed after it, and what it writes."""
+    tiles = {tile.name: tile for tile in schedule.registers}
+    live = {cell for tile in _results(schedule, events) for cell in _cells(tile)}
+    for event in reversed(events):
+        written = set(_written(tiles, event))
+        yield event, live | written
+        live = (live - written) | set(_used(tiles, event))
 
 
 def _results(schedule: Schedule, events: Sequence[Event]) -> Iterator[RegisterTile]:

@@ -17,19 +17,26 @@ from warpwave.backends.amd.schedule.timeline import Event
 Slot = tuple[str, int, int]  # tile, part, slot
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Access:
-    """An op of a group that reads or writes a part in a slot."""
+    """An op of a group that reads or writes a part in a slot; `pieces` are those written.
+
+    Ops that differ in nothing but their pieces, and lie between the same barriers, are one access.
+    """
 
     group: str
     event: Event
     value: Part
-    pieces: frozenset[int]
+    pieces: set[int]
 
     @property
     def step(self) -> int | None:
         """The step whose data are meant."""
         return self.event.issued.step(self.value)
+
+    def is_like(self, other: Access) -> bool:
+        """Whether no order between waves could tell the two apart."""
+        return (self.group, self.step, *_intervals(self.event)) == (other.group, other.step, *_intervals(other.event))
 
     @property
     def name(self) -> str:
@@ -48,7 +55,7 @@ class SlotUse:
 def check_sharing(schedule: Schedule, events: Mapping[str, Sequence[Event]]) -> Iterator[Problem]:
     """What is wrong with the accesses to LDS, given the ops of every group."""
     tiles = {tile.name: tile for tile in schedule.shared}
-    uses, writers = _collect(tiles, events)
+    uses, writers = _collect(schedule, tiles, events)
     for use in uses.values():
         for read in use.reads:
             loaders = writers[read.value.tile, read.value.part]
@@ -60,7 +67,7 @@ def check_sharing(schedule: Schedule, events: Mapping[str, Sequence[Event]]) -> 
 
 
 def _collect(
-    tiles: Mapping[str, SharedTile], events: Mapping[str, Sequence[Event]]
+    schedule: Schedule, tiles: Mapping[str, SharedTile], events: Mapping[str, Sequence[Event]]
 ) -> tuple[dict[Slot, SlotUse], dict[tuple[str, int], set[str]]]:
     """The accesses of each slot, and the groups that bring shares of each part."""
     uses: dict[Slot, SlotUse] = defaultdict(SlotUse)
@@ -72,13 +79,21 @@ def _collect(
                 continue
             tile = tiles[op.value.tile]
             use = uses[tile.name, op.value.part, event.issued.slot(op.value, tile.slots)]
-            if isinstance(op, Read):
-                use.reads.append(Access(group, event, op.value, frozenset()))
-                continue
-            pieces = frozenset(op.pieces or range(tile.pieces))
-            use.writes[group].append(Access(group, event, op.value, pieces))
-            writers[tile.name, op.value.part].add(group)
+            pieces = () if isinstance(op, Read) else op.pieces or range(tile.pieces)
+            into = use.reads if isinstance(op, Read) else use.writes[group]
+            access = Access(group, event, op.value, set(pieces))
+            if into and schedule.waves > 1 and into[-1].is_like(access):
+                into[-1].pieces |= access.pieces
+            else:
+                into.append(access)
+            if not isinstance(op, Read):
+                writers[tile.name, op.value.part].add(group)
     return uses, writers
+
+
+def _intervals(event: Event) -> tuple[int, int | None]:
+    """Between which barriers an op is issued and finished."""
+    return event.interval, event.done.interval if event.done else None
 
 
 def _check_read(

@@ -20,10 +20,11 @@ from warpwave.backends.amd.schedule.form import (
     Op,
     Put,
     Read,
+    Schedule,
     Store,
     Wait,
 )
-from warpwave.backends.amd.schedule.program import Issued
+from warpwave.backends.amd.schedule.program import Issued, unroll
 
 MOST_COUNTED = 64  # what is older than so many is finished after any wait for its counter
 
@@ -125,6 +126,14 @@ class Timeline:
             last = max(needed, default=-1)
             for _ in range(last + 1):
                 queue.popleft()[0].done = event
+
+
+def follow(schedule: Schedule, group: str, steps: int) -> Timeline:
+    """All that a wave of the group does."""
+    timeline = Timeline()
+    for issued in unroll(schedule, group, steps):
+        timeline.issue(issued)
+    return timeline
 
 
 def _is_tracked_load(op: Op, held: Held) -> bool:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpwave.backends.amd.arch import GFX950
-from warpwave.backends.amd.schedule.check import check_steps, find_problems
+from warpwave.backends.amd.schedule.check import check_waves, check_workgroup, find_problems
 from warpwave.backends.amd.schedule.form import Schedule
-from warpwave.backends.amd.schedule.lengths import sufficient_steps
+from warpwave.backends.amd.schedule.lengths import sufficient_lengths
 
 from .mutants import mutants
 from .oracle import first_fault
@@ -84,8 +84,8 @@ def test_weaker_waits_and_missing_barriers_are_caught(name):
 def test_longer_loops_bring_nothing_new(name):
     """What is found up to the length that the checker stops at is found for much longer loops, and no more."""
     for _, mutant in list(mutants(SMALL[name]))[::9]:
-        most = 2 * sufficient_steps(mutant)[-1] + 7
-        longer = [p.kind for p in check_steps(mutant, GFX950, most)]
+        most = 2 * sufficient_lengths(mutant).steps[-1] + 7
+        longer = [p.kind for p in (*check_waves(mutant, GFX950, most), *check_workgroup(mutant, most))]
         assert set(longer) <= {p.kind for p in find_problems(mutant, GFX950)}
 
 

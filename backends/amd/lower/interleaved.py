@@ -1,0 +1,385 @@
+"""Products by the 4-wave interleave: the whole loop is one block of assembly, with every register allocated here.
+
+What the compiler gives and takes are operands of the block: accumulators in the very registers that the allocator
+chose, fragments as results that nobody wants, addresses and counts in registers of the compiler's choice. So it
+knows all that the block touches, and no clobber list or register limit has to keep it away. Order, waits and wait
+states are the schedule's, which is checked before it is emitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from warpwave.backends.amd.lower.bursts import ELSEWHERE, Bursts
+from warpwave.backends.amd.lower.context import AmdLowering
+from warpwave.backends.amd.lower.direct import MAX_SHARED_M0, ROUND, DirectLoop, Fetch, declare_places, open_fetch
+from warpwave.backends.amd.lower.mma import Product
+from warpwave.backends.amd.lower.moving import count_whole
+from warpwave.backends.amd.lower.operands import Operand, row_addresses
+from warpwave.backends.amd.plan import INTERLEAVE
+from warpwave.backends.amd.schedule.allocate import Ranges, allocate, parse_ranges, ranges_text, span
+from warpwave.backends.amd.schedule.check import check_schedule
+from warpwave.backends.amd.schedule.form import (
+    Barrier,
+    Cluster,
+    Compute,
+    Held,
+    Idle,
+    LoadDirect,
+    Op,
+    Part,
+    Read,
+    Scalar,
+    Schedule,
+    Wait,
+)
+from warpwave.backends.amd.schedule.interleave import Half, Quadrants, interleave, one_by_one
+from warpwave.backends.amd.schedule.registers import cells_of
+from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedError
+
+QUARTERS = (2, 2)
+READ_BYTES = 16
+LONGEST_OFFSET = 0xFFFF  # of an LDS instruction
+TAB = "\\t"  # before instructions, as in the compiler's own text
+SETTLE = 20  # wait states after the last product, whose results the compiler does not see coming
+
+
+class InterleavedLoop(DirectLoop):
+    """A product that four waves compute by a generated, register-allocated schedule."""
+
+    lw: AmdLowering
+
+    def emit(self) -> None:
+        """Loops over whole tiles in one block; others step by step, of which only loading is the compiler's."""
+        lw = self.lw
+        bursts = self._bursts()
+        schedule, single = self._schedules(bursts)
+        lw.plan.schedules += [schedule, single]
+        pinned = ", ".join(f"{tile.name} {ranges_text(tile.pinned)}" for tile in schedule.registers)
+        lw.plan.reasons.append(f"{self.op.loc}: {INTERLEAVE}, one wave on each SIMD; registers: {pinned}")
+        block = _Block(self, bursts, schedule)
+        block.open()
+        lw.enter_region()
+        block.hold_accumulators()
+        with lw.body.block(f"if ({block.whole})"):
+            block.emit()
+        with lw.body.block("else"):
+            self._one_by_one(replace(block, schedule=single))
+        block.hold_accumulators()
+        lw.unfinished_reads = True
+
+    def _one_by_one(self, block: _Block) -> None:
+        lw, counter = self.lw, self.lw.fresh("iteration")
+        fetches = [open_fetch(lw, self.op, load) for load in self.ring]
+        for fetch in fetches:
+            declare_places(lw, fetch)
+        with lw.body.block(f"for (int {counter} = 0; {counter} < {self.trips}; ++{counter})"):
+            lw.body.line("workgroup_barrier();")
+            self.coordinates_at(counter)
+            lw.body.line("const int stage = 0;")
+            for fetch in fetches:
+                self.fetch_part(fetch)
+            lw.body.line("stage_barrier<0>();")
+            block.emit_step()
+
+    def _bursts(self) -> Bursts:
+        """The product in quadrants; an error that says why where that cannot be."""
+        bursts = Bursts(self.lw, self.op, self.ring, self.stages, QUARTERS)
+        why, hint = _obstacle(bursts)
+        if why:
+            raise UnsupportedError(
+                f"schedule={INTERLEAVE!r} does not apply to this loop: {why}", loc=self.op.loc, hint=hint
+            )
+        return bursts
+
+    def _schedules(self, bursts: Bursts) -> tuple[Schedule, Schedule]:
+        """For whole tiles and for others, with the same registers; both proven sound."""
+        product, lw = bursts.products[0], self.lw
+        halves = [_half(bursts, operand) for operand in (product.first, product.second)]
+        result = product.mfma.m * product.mfma.n // 64
+        loop = Quadrants(
+            lw.target.name, halves[0], halves[1], self.stages, product.mfma.passes, result, ELSEWHERE, self.op.loc
+        )
+        found = interleave(loop)
+        schedule = allocate(found, lw.target, self._by_hand(found))
+        loose = tuple(replace(tile, pinned=()) for tile in schedule.registers[:4])
+        single = replace(one_by_one(loop), registers=(*loose, *schedule.registers[4:]))
+        for each in (schedule, single):
+            check_schedule(each, lw.target)
+        return schedule, single
+
+    def _by_hand(self, schedule: Schedule) -> dict[str, Ranges]:
+        """Tiles that the user has pinned."""
+        given = parse_ranges(self.lw.plan.pin, self.op.loc)
+        names = [tile.name for tile in schedule.registers]
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            hint = f"register tiles of this schedule are {', '.join(names)}"
+            raise TileValueError(f"pin= names {unknown[0]!r}, which nothing has", loc=self.op.loc, hint=hint)
+        results = [name for name in given if name.startswith("c") and any(first < 256 for first, _ in given[name])]
+        if results:
+            hint = f"write {results[0]}=a0-a63, or leave {results[0]} out"
+            raise TileValueError(f"pin= puts the accumulator {results[0]} elsewhere", loc=self.op.loc, hint=hint)
+        return given
+
+
+def _obstacle(bursts: Bursts) -> tuple[str, str]:
+    """Why a loop cannot be in quadrants, and what to do; empty if it can."""
+    lw, products = bursts.lw, bursts.products
+    drop = "drop schedule="
+    if not bursts.is_direct():
+        return f"{lw.target.name} cannot load 16 bytes a lane straight to LDS", drop
+    if lw.waves != lw.target.simds_per_cu:
+        return f"it needs 4 waves, there are {lw.waves}", "drop waves=, or pass waves=4"
+    if bursts.stages < 2:
+        return "only one step's tiles fit the LDS", "use smaller tiles or a smaller depth of the step"
+    others = [op for op in (*bursts.roles.start, *bursts.roles.after)]
+    if len(products) != 1 or others or any(bursts.roles.before) or products[0].in_registers:
+        return "its body is more than one product of two loaded tiles", "use schedule='ping-pong', or drop schedule="
+    operands = bursts.shared_operands(products[0])
+    if {o.value for o in operands} != {load.op.result for load in bursts.ring}:
+        return "an operand of the product is not loaded by the loop", drop
+    if any(not o.depth_last or o.is_widened or o.order.together > 1 for o in operands):
+        return "depth does not run along the rows of both operands", "pass a and b with depth last (transpose_b=True)"
+    if any(o.order.run(o.dtype) * o.dtype.nbytes != READ_BYTES or o.order.reach > o.depth for o in operands):
+        return "fragments are not whole reads of 16 bytes", "use a depth of the step that the instruction divides"
+    if not bursts.can_split(QUARTERS):
+        return "its tiles do not split into quarters of whole loads", "use larger tiles, such as 256 x 256 x 64"
+    if min(len(o.places) for o in operands) < 4:
+        return "its quadrants have too few matrix instructions for the memory's", "use larger tiles"
+    if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
+        return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
+    if any(_last_offset(bursts, o) > LONGEST_OFFSET for o in operands):
+        return "a ring of tiles is longer than the offsets of LDS instructions reach", "use fewer stages"
+    return "", ""
+
+
+def _last_offset(bursts: Bursts, operand: Operand) -> int:
+    load = bursts.load_of(operand.value)
+    return (bursts.stages - 1) * load.stage_bytes + operand.places[-1] * load.shared.pitch
+
+
+def _half(bursts: Bursts, operand: Operand) -> Half:
+    part, load = bursts.part(operand, 0), bursts.load_of(operand.value)
+    fragment = part.per_lane * part.dtype.nbytes
+    nbytes = load.stage_bytes // 2
+    return Half(
+        bursts.tile_names[operand.value],
+        len(part.places),
+        len(part.order.merged),
+        fragment // 4,
+        fragment // READ_BYTES,
+        nbytes // (ROUND * bursts.lw.waves),
+        nbytes,
+    )
+
+
+@dataclass
+class _Block:
+    """The block of assembly of one loop, and what goes into it."""
+
+    loop: InterleavedLoop
+    bursts: Bursts
+    schedule: Schedule
+    inputs: list[str] = field(default_factory=list)
+    product: Product = field(init=False)
+    operands: dict[str, Operand] = field(init=False)
+    fetches: dict[str, list[Fetch]] = field(default_factory=dict)
+    whole: str = ""
+
+    def __post_init__(self) -> None:
+        self.product = self.bursts.products[0]
+        self.operands = {self.bursts.tile_names[o.value]: o for o in (self.product.first, self.product.second)}
+
+    def open(self) -> None:
+        """Declare each half's loads, and when they can be used."""
+        loop, lw, bursts = self.loop, self.loop.lw, self.bursts
+        loop.coordinates_at("0")
+        for name, operand in self.operands.items():
+            whole = open_fetch(lw, loop.op, bursts.load_of(operand.value), 2, bursts.runs(operand))
+            self.fetches[name] = [whole.of_part(part, lw.fresh) for part in range(2)]
+        moving = [parts[0].moving for parts in self.fetches.values()]
+        found = count_whole(lw, moving, loop.trips, 1)
+        short = " && ".join(f"(long){loop.trips} * {m.advance} < 0x7fffffffl" for m in moving)
+        possible = " && ".join(parts[0].possible for parts in self.fetches.values())
+        enough = f"{found} == {loop.trips} && {loop.trips} >= {self.schedule.tail}"
+        self.whole = f"{possible} && {enough} && {short}"
+
+    def hold_accumulators(self) -> None:
+        """In registers of the kind that the block needs; else the compiler moves all of them where ways meet."""
+        (accumulator,) = self.loop.names
+        self.loop.lw.body.line(f'EACH(i, {self._blocks}) asm("" : "+a"({accumulator}.v[i]));')
+
+    def emit(self) -> None:
+        """The whole loop."""
+        loop, schedule, line = self.loop, self.schedule, self.loop.lw.body.line
+        for fetch in (fetch for parts in self.fetches.values() for fetch in parts):
+            declare_places(loop.lw, fetch)
+        line(f"int rounds = ({loop.trips} - {schedule.tail}) / {schedule.period};")
+        line(f"const int left = {loop.trips} - rounds * {schedule.period};")
+        line("int kept, at_0, at_1;")
+        self._statement(self._loop_text(), ['"+&s"(rounds)', '"=&s"(kept)', '"=&s"(at_0)', '"=&s"(at_1)'])
+
+    def emit_step(self) -> None:
+        """What a step does after its tiles have landed: the body's last cluster."""
+        self.hold_accumulators()
+        self._statement([*_idle(SETTLE), *self._clusters(self.schedule.body[-1:]), *_idle(SETTLE)], [])
+        self.hold_accumulators()
+
+    def _statement(self, text: list[str], outputs: list[str]) -> None:
+        line = self.loop.lw.body.line
+        outputs = [*outputs, *self._accumulators(), *self._fragments()]
+        line("asm volatile(")
+        for instruction in text:
+            line(f'  "{instruction if instruction.endswith(":") else TAB + instruction}\\n"')
+        line(f"  : {', '.join(outputs)}")
+        line(f"  : {', '.join(self.inputs)}")
+        line('  : "scc", "memory");')
+        self.inputs.clear()
+
+    # -- operands -------------------------------------------------------------------------------------
+
+    @property
+    def _blocks(self) -> int:
+        return len(self.product.first.places) * len(self.product.second.places)
+
+    def _accumulators(self) -> list[str]:
+        """Each block of the result, the loop's only carried value, in its registers or in those of the compiler."""
+        (name,) = self.loop.names
+        found = [""] * self._blocks
+        for tile in self.schedule.registers[:4]:
+            for piece in range(tile.pieces):
+                where = f"{{{self._registers(Held(tile.name, None, (piece,)))}}}" if tile.pinned else "a"
+                number = self._number(tile.name, piece)
+                found[number] = f'"+{where}"({name}.v[{number}])'
+        return found
+
+    def _number(self, quadrant: str, piece: int) -> int:
+        """Of a block of the result, as the compiler counts them."""
+        rows, cols = len(self.product.first.places) // 2, len(self.product.second.places) // 2
+        row, col = int(quadrant[1]) * rows + piece // cols, int(quadrant[2]) * cols + piece % cols
+        return row * 2 * cols + col
+
+    def _fragments(self) -> list[str]:
+        """The halves' registers, whose content is nobody's afterwards."""
+        found = []
+        for tile in self.schedule.registers[4:]:
+            for first, last in tile.pinned:
+                name = f"{tile.name}_{first}"
+                self.loop.lw.body.line(f"vec<u32, {last - first + 1}> {name};")
+                found.append(f'"=&{{{span(first, last)}}}"({name})')
+        return found
+
+    def _input(self, constraint: str, name: str, text: str) -> str:
+        """The assembly's name for a value."""
+        operand = f'[{name}]"{constraint}"({text})'
+        if operand not in self.inputs:
+            self.inputs.append(operand)
+        return f"%[{name}]"
+
+    def _registers(self, held: Held) -> str:
+        tile = next(t for t in self.schedule.registers if t.name == held.register)
+        if not tile.pinned:  # an accumulator; they are the statement's first operands
+            return f"%{self._number(held.register, held.pieces[0])}"
+        numbers = [cell[1] for piece in held.pieces for cell in cells_of(tile, piece)]
+        return span(numbers[0], numbers[-1])
+
+    # -- text -----------------------------------------------------------------------------------------
+
+    def _loop_text(self) -> list[str]:
+        """Prologue, rounds, and the epilogue for what is left."""
+        schedule = self.schedule
+        loop, done = ".Lww_round%=", ".Lww_done%="
+        left = self._input("s", "left", "left")
+        ends = {count: f".Lww_left_{count}_%=" for count in schedule.epilogues}
+        text = ["s_mov_b32 %1, m0", "s_mov_b32 %2, 0", "s_mov_b32 %3, 0", *_idle(SETTLE)]
+        text += [*self._clusters(schedule.prologue), "s_cmp_lt_i32 %0, 1", f"s_cbranch_scc1 {loop}_end", f"{loop}:"]
+        text += [*self._clusters(schedule.body), "s_sub_u32 %0, %0, 1", "s_cmp_lg_u32 %0, 0"]
+        text += [f"s_cbranch_scc1 {loop}", f"{loop}_end:"]
+        for count, label in ends.items():
+            text += [f"s_cmp_eq_u32 {left}, {count}", f"s_cbranch_scc1 {label}"]
+        for count, clusters in schedule.epilogues.items():
+            text += [f"{ends[count]}:", *self._clusters(clusters), f"s_branch {done}"]
+        return [*text, f"{done}:", *_idle(SETTLE), "s_mov_b32 m0, %1"]
+
+    def _clusters(self, clusters: tuple[Cluster, ...]) -> list[str]:
+        return [text for cluster in clusters for op in cluster.ops for text in self._op(op)]
+
+    def _op(self, op: Op) -> list[str]:
+        if isinstance(op, Compute):
+            return [self._product(op)]
+        if isinstance(op, Read):
+            return [self._read(op)]
+        if isinstance(op, LoadDirect):
+            return [self._load(op)]
+        if isinstance(op, Scalar):
+            return [self._scalar(op)]
+        if isinstance(op, Wait):
+            counters = (("vmcnt", op.vm), ("lgkmcnt", op.lgkm))
+            return ["s_waitcnt " + " ".join(f"{name}({n})" for name, n in counters if n is not None)]
+        if isinstance(op, Barrier):
+            return ["s_barrier"]
+        if isinstance(op, Idle):
+            return _idle(op.states)
+        raise InternalError(f"{type(op).__name__} is not emitted as assembly", loc=self.loop.op.loc)
+
+    def _product(self, op: Compute) -> str:
+        mfma, (block,) = self.product.mfma, op.writes
+        result = self._registers(block)
+        left, right = (self._registers(held) for held in op.reads)
+        return f"{mfma.mnemonic} {result}, {left}, {right}, {result}{self._formats()}"
+
+    def _formats(self) -> str:
+        """Which 8-bit formats the operands have, where the instruction asks."""
+        mfma = self.product.mfma
+        if not mfma.mnemonic.endswith("f8f6f4"):
+            return ""
+        codes = {"fp8e4m3": 0, "fp8e5m2": 1}
+        return f" cbsz:{codes[mfma.b]} blgp:{codes[mfma.a]}"
+
+    def _read(self, op: Read) -> str:
+        operand = self.operands[op.value.tile]
+        load, part = self.bursts.load_of(operand.value), self.bursts.part(operand, op.value.part)
+        (piece,) = op.pieces
+        reads = part.per_lane * part.dtype.nbytes // READ_BYTES
+        step, inside = divmod(piece, len(part.places) * reads)
+        block, number = divmod(inside, reads)
+        lanes = row_addresses(self.loop.lw, operand, load.shared, operand.firsts(READ_BYTES // part.dtype.nbytes))
+        index = step * reads + number
+        address = self._input("v", f"{operand.which}_at_{index}", f"lds_address(lds) + {lanes}[{index}]")
+        offset = self._slot(op.value) * load.stage_bytes + part.places[block] * load.shared.pitch
+        return f"ds_read_b128 {self._registers(Held(op.register, None, op.pieces))}, {address} offset:{offset}"
+
+    def _load(self, op: LoadDirect) -> str:
+        which, (i,) = self.operands[op.value.tile].which, op.pieces
+        fetch = self.fetches[op.value.tile][op.value.part]
+        offset = self._input("v", f"{which}{op.value.part}_from_{i}", f"{fetch.offsets}[{i}]")
+        tensor = self._input("s", f"{which}_tensor", f"buffer_words({fetch.moving.next})")
+        moved = "%2" if which == "a" else "%3"
+        return f"buffer_load_dwordx4 {offset}, {tensor}, {moved} offen offset:{fetch.instruction_offset(i)} lds"
+
+    def _scalar(self, op: Scalar) -> str:
+        what, tile, *numbers = op.name.split()
+        which = self.operands[tile].which
+        if what == "next":
+            advance = self._input("s", f"{which}_step", f"(int){self.fetches[tile][0].moving.advance}")
+            moved = "%2" if which == "a" else "%3"
+            return f"s_add_u32 {moved}, {moved}, {advance}"
+        part, step, first = map(int, numbers)
+        fetch = self.fetches[tile][part]
+        text = f"same_for_all((int)lds_address(lds) + {fetch.staged.shared.base} + {fetch.slot('0')})"
+        begin = self._input("s", f"{which}{part}_to", text)
+        moved_by = self._slot(Part(tile, part, step)) * fetch.staged.stage_bytes + first * ROUND
+        return f"s_add_u32 m0, {begin}, {moved_by}"
+
+    def _slot(self, value: Part) -> int:
+        """Rounds go through all slots, so that a step's slot is a constant of the code."""
+        return value.step % self.loop.stages
+
+
+def _idle(states: int) -> list[str]:
+    """Instructions that pass so many wait states, 16 at most each."""
+    return [f"s_nop {min(16, states - done) - 1}" for done in range(0, states, 16)]
+
+
+assert MAX_SHARED_M0 * ROUND <= 4096  # what `instruction_offset` adds fits the instruction

@@ -1,0 +1,261 @@
+"""4-wave interleave: one wave on each SIMD, with all registers, and memory instructions between matrix instructions.
+
+A step is four quadrants, products of halves of both operands. While one quadrant multiplies, single reads bring the
+half that a later one needs, and single loads refill slots that nobody reads any more:
+
+    quadrant   product   reads           loads, `slots` steps ahead
+    0          a0 b0     b1              a0
+    1          a0 b1     a1              b0
+    2          a1 b0     a0, next step   b1
+    3          a1 b1     b0, next step   a1
+
+Each half's slot is loaded again only after a barrier that follows the wait for its reads, which two barriers a step
+do: at quadrants 0 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from warpwave.backends.amd.schedule.form import (
+    Barrier,
+    Cluster,
+    Compute,
+    Group,
+    Held,
+    Idle,
+    LoadDirect,
+    Op,
+    Part,
+    Read,
+    RegisterTile,
+    Scalar,
+    Schedule,
+    SharedTile,
+    Wait,
+)
+from warpwave.tiles.errors import Loc
+
+ORDER = ("a0", "b0", "b1", "a1")  # of the halves' loads
+QUADRANTS = (("a0", "b0"), ("a0", "b1"), ("a1", "b0"), ("a1", "b1"))
+LOADS_A_POINTER = 4  # of 1024 bytes, within the 12 bits of an instruction's offset
+READS = (("b1", 0), ("a1", 0), ("a0", 1), ("b0", 1))  # in each quadrant, and how many steps ahead
+
+
+@dataclass(frozen=True)
+class Half:
+    """Half of an operand for one wave: `blocks` of the instruction's rows or columns, each `depth` instructions deep.
+
+    A fragment, which one instruction takes, has `registers` and is brought by `reads` instructions; `loads` bring
+    the wave's share of the half into LDS, `nbytes` for all waves.
+    """
+
+    tile: str
+    blocks: int
+    depth: int
+    registers: int
+    reads: int
+    loads: int
+    nbytes: int
+
+    def pieces(self, block: int, depth: int) -> tuple[int, ...]:
+        """Those of the register tile that are a fragment."""
+        first = (depth * self.blocks + block) * self.reads
+        return tuple(range(first, first + self.reads))
+
+    @property
+    def all_reads(self) -> int:
+        """Read instructions of the half."""
+        return self.blocks * self.depth * self.reads
+
+
+@dataclass(frozen=True)
+class Quadrants:
+    """The loop: halves of a and b, ring slots, passes of the instruction and registers of a block of the result."""
+
+    target: str
+    a: Half
+    b: Half
+    slots: int
+    passes: int
+    result: int
+    reserve: int = 0
+    loc: Loc | None = None
+
+
+def interleave(loop: Quadrants) -> Schedule:
+    """The schedule, with registers still to be allocated; rounds go through all slots."""
+    steps = _Steps(loop)
+    slots = loop.slots
+    ends = {slots + more: (*steps.full(more), *steps.last(more)) for more in range(slots)}
+    return Schedule(
+        name="interleave",
+        target=loop.target,
+        groups=(Group("all", 4),),
+        shared=tuple(SharedTile(h.tile, 2, slots, h.nbytes, h.loads) for h in (loop.a, loop.b)),
+        registers=tuple(steps.registers()),
+        prologue=steps.prologue(),
+        body=steps.full(slots),
+        epilogues=ends,
+        period=slots,
+        tail=slots,
+        emission="assembly",
+        reserve=loop.reserve,
+        loc=loop.loc,
+    )
+
+
+def one_by_one(loop: Quadrants) -> Schedule:
+    """Steps that load, wait, read and multiply, one after the other: for tiles that are not whole."""
+    steps = _Steps(replace(loop, slots=1))
+    loads = [LoadDirect(steps.part(name, 0), steps.half(name).loads) for name in ORDER]
+    load: tuple[Op, ...] = (Wait(lgkm=0), Barrier(), *loads, Wait(vm=0), Barrier())
+    reads: tuple[Op, ...] = tuple(read for name in ORDER for read in steps.reads(name, 0))
+    products: tuple[Op, ...] = tuple(op for factors in QUADRANTS for op in steps.products(*factors, 0))
+    return Schedule(
+        name="one step at a time",
+        target=loop.target,
+        groups=(Group("all", 4),),
+        shared=tuple(SharedTile(h.tile, 2, 1, h.nbytes, h.loads) for h in (loop.a, loop.b)),
+        registers=tuple(steps.registers()),
+        prologue=(),
+        body=(Cluster("load", load, "memory"), Cluster("multiply", (*reads, Wait(lgkm=0), *products), "compute")),
+        epilogues={0: ()},
+        emission="assembly",
+        reserve=loop.reserve,
+        loc=loop.loc,
+    )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    loop: Quadrants
+
+    def half(self, name: str) -> Half:
+        return self.loop.a if name[0] == "a" else self.loop.b
+
+    def part(self, name: str, step: int) -> Part:
+        return Part(self.half(name).tile, int(name[1]), step)
+
+    def registers(self) -> Iterator[RegisterTile]:
+        """Accumulators, then halves."""
+        loop = self.loop
+        blocks = loop.a.blocks * loop.b.blocks
+        yield from (RegisterTile(f"c{a[1]}{b[1]}", blocks * loop.result, blocks) for a, b in QUADRANTS)
+        for name in ("a0", "a1", "b0", "b1"):
+            half = self.half(name)
+            yield RegisterTile(name, half.blocks * half.depth * half.registers, half.all_reads)
+
+    # -- the parts ------------------------------------------------------------------------------------
+
+    def prologue(self) -> tuple[Cluster, ...]:
+        """All slots are loaded, and what the first quadrant needs is read."""
+        landed = Wait(vm=self.per_step * self.loop.slots - self.half("a0").loads - self.half("b0").loads)
+        return (
+            Cluster("fill", (Wait(lgkm=0), Barrier(), *self.filling(), landed, Barrier()), "memory"),
+            Cluster("first", (*self.reads("a0", 0), *self.reads("b0", 0)), "memory"),
+        )
+
+    def filling(self) -> Iterator[Op]:
+        """The loads of the first steps, all slots."""
+        for step in range(self.loop.slots):
+            for name in ORDER:
+                for load in self.loads(name, step):
+                    pointer = _pointer(load)
+                    yield from pointer
+                    if pointer:
+                        yield Idle(1)
+                    yield load
+            yield from self.moved()
+
+    def moved(self) -> tuple[Scalar, ...]:
+        """The next loads are a step further on."""
+        return Scalar(f"next {self.loop.a.tile}"), Scalar(f"next {self.loop.b.tile}")
+
+    def full(self, count: int) -> tuple[Cluster, ...]:
+        """Steps that load ahead."""
+        newer = (self.loop.slots - 1) * self.per_step
+        return tuple(c for step in range(count) for c in self.step(step, (newer, newer), loads=True))
+
+    def last(self, first: int) -> tuple[Cluster, ...]:
+        """The last steps, one for each slot, of which all is loaded; the very last reads nothing ahead."""
+        found: list[Cluster] = []
+        for number in range(self.loop.slots):
+            later = self.loop.slots - 1 - number
+            newer = (later * self.per_step, (later - 1) * self.per_step + self.per_step // 2 if later else None)
+            found += self.step(first + number, newer, loads=False)
+        return tuple(found)
+
+    @property
+    def per_step(self) -> int:
+        """Load instructions of a step."""
+        return 2 * (self.loop.a.loads + self.loop.b.loads)
+
+    def step(self, step: int, newer: tuple[int, int | None], *, loads: bool) -> tuple[Cluster, ...]:
+        """Four quadrants; `newer` loads may be in flight where the first and the third begin."""
+        waits: tuple[tuple[Op, ...], ...] = (
+            (Wait(vm=newer[0], lgkm=0), Barrier()),
+            (Wait(lgkm=0),),
+            (Wait(vm=newer[1], lgkm=0), Barrier()) if newer[1] is not None else (Wait(lgkm=0),),
+            (),
+        )
+        clusters = []
+        for number, (factors, (read, ahead)) in enumerate(zip(QUADRANTS, READS, strict=True)):
+            reads = self.reads(read, step + ahead) if not ahead or newer[1] is not None else ()
+            fills = self.loads(ORDER[number], step + self.loop.slots) if loads else ()
+            ops: list[Op] = [*interleaved(list(self.products(*factors, step)), reads, fills)]
+            ops += self.moved() if loads and number == 3 else ()
+            clusters.append(Cluster(f"quadrant {number}", (*waits[number], *ops), "compute"))
+        return tuple(clusters)
+
+    # -- ops ------------------------------------------------------------------------------------------
+
+    def products(self, a: str, b: str, step: int) -> Iterator[Compute]:
+        """All blocks for the first instruction's depth, then for the next: results are not awaited."""
+        loop, result = self.loop, f"c{a[1]}{b[1]}"
+        for depth in range(loop.a.depth):
+            for m in range(loop.a.blocks):
+                for n in range(loop.b.blocks):
+                    factors = (
+                        Held(b, self.part(b, step), loop.b.pieces(n, depth)),
+                        Held(a, self.part(a, step), loop.a.pieces(m, depth)),
+                    )
+                    block = Held(result, None, (m * loop.b.blocks + n,))
+                    cycles = 4 * loop.passes
+                    yield Compute(f"{result} {m} {n}", factors, (block,), "matrix", 1, cycles, loop.passes)
+
+    def reads(self, name: str, step: int) -> tuple[Read, ...]:
+        """A half, instruction by instruction."""
+        return tuple(Read(self.part(name, step), name, 1, (piece,)) for piece in range(self.half(name).all_reads))
+
+    def loads(self, name: str, step: int) -> tuple[LoadDirect, ...]:
+        """A half, instruction by instruction."""
+        return tuple(LoadDirect(self.part(name, step), 1, (piece,)) for piece in range(self.half(name).loads))
+
+
+def interleaved(products: Sequence[Compute], reads: Sequence[Read], loads: Sequence[LoadDirect]) -> Iterator[Op]:
+    """At most one memory instruction after each product: reads first, which the next quadrant waits for.
+
+    Loads are spread over what is left. A load's pointer (M0) is set a product before it, because the instruction
+    after a write of M0 must not be a load.
+    """
+    slots = len(products) - 1
+    after: dict[int, list[Op]] = {i: [read] for i, read in zip(range(slots), reads, strict=False)}
+    if len(reads) > slots:
+        after[slots - 1] += reads[slots:]
+    start = min(len(reads), slots - 2 * len(loads)) if loads else 0
+    for number, load in enumerate(loads):
+        at = max(start, 0) + (number * 2 + 1) * (slots - max(start, 0)) // (2 * len(loads))
+        after.setdefault(at - 1, []).extend(_pointer(load))
+        after.setdefault(at, []).append(load)
+    for i, product in enumerate(products):
+        yield product
+        yield from after.get(i, ())
+
+
+def _pointer(load: LoadDirect) -> tuple[Scalar, ...]:
+    """Where the load and the next few write, for M0; their own offsets reach so far."""
+    (piece,) = load.pieces
+    value = load.value
+    return (Scalar(f"m0 {value.tile} {value.part} {value.step} {piece}"),) if piece % LOADS_A_POINTER == 0 else ()

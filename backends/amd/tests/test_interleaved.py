@@ -1,0 +1,140 @@
+"""The 4-wave interleave: what its loop executes, any interleaving of waves, every length, and where it does not apply."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from warpwave.backends.amd.backend import BACKEND
+from warpwave.kernels.attention import attention
+from warpwave.kernels.gemm import gemm
+from warpwave.tiles.errors import TileValueError, UnsupportedError
+from warpwave.tiles.runtime.arrays import borrow
+
+DTYPES = {"bf16": ml_dtypes.bfloat16, "fp8e4m3": ml_dtypes.float8_e4m3fn}
+DEPTH = {"bf16": 64, "fp8e4m3": 128}
+
+
+def captured(dtype, *, transpose_b=True, bm=256, bn=256, bk=None):
+    a, b = (np.zeros((512, 512), DTYPES[dtype]) for _ in range(2))
+    sizes = {"BM": bm, "BN": bn, "BK": bk or DEPTH[dtype]}
+    c = np.zeros((512, 512), np.float32)
+    return gemm.compile(a, b, c, transpose_b=transpose_b, target="reference", **sizes).ir
+
+
+@lru_cache
+def program(dtype, pin=""):
+    return BACKEND.compile(captured(dtype), "amd:gfx950", {"schedule": "interleave", "pin": pin})
+
+
+def launch(built, dtype, shape, **how):
+    """Run on small integers, whose sums are exact."""
+    m, n, k = shape
+    rng = np.random.default_rng(m + n + k)
+    a, b = (rng.integers(-3, 4, (rows, k)).astype(DTYPES[dtype]) for rows in (m, n))
+    c = np.zeros((m, n), np.float32)
+    report = built.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)}, **how)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    return report
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_hot_loop(dtype):
+    """Two steps of 256 x 256: nothing but products, memory, three waits and two barriers a step, and their scalars."""
+    built = program(dtype)
+    loop = built.resources["hot_loop"]
+    products = 2 * 8 * 8 * DEPTH[dtype] // {"bf16": 32, "fp8e4m3": 128}[dtype]
+    assert loop["each_iteration"] == {
+        "mfma": products,
+        "ds_read": 64,
+        "direct_to_lds": 32,
+        "waits": 6,
+        "barriers": 4,
+        "branches": 1,
+        "salu": 14,
+    }
+    assert loop["conditional"] == {}
+    assert {built.resources[name] for name in ("spills", "sgpr_spills", "scratch_bytes")} == {0}
+    assert built.resources["agprs"] == 256
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
+def test_every_length(steps):
+    """One step and what is no multiple of a step go one by one, the rest through the block."""
+    launch(program("bf16"), "bf16", (256, 256, 64 * steps))
+    launch(program("bf16"), "bf16", (256, 256, 64 * steps - 24))
+
+
+def test_edges_of_the_result():
+    launch(program("bf16"), "bf16", (300, 130, 256))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_interleaving_of_waves(dtype):
+    """Strict simulation, in which direct loads land as late as their waits allow."""
+    for seed in range(1, 6):
+        launch(program(dtype), dtype, (256, 256, 5 * DEPTH[dtype]), seed=seed)
+
+
+def test_no_bank_conflicts():
+    report = launch(program("bf16"), "bf16", (256, 256, 512))
+    assert report.bank_conflicts == 0
+
+
+def test_registers_are_those_that_explain_names():
+    built = program("bf16")
+    assert "c00 a0-a63" in built.explain()
+    registers = {match[1] for match in re.finditer(r"ds_read_b128 v\[(\d+):", built.asm)}
+    assert registers == {str(n) for n in range(128, 256, 4)}
+
+
+def test_tiles_pinned_by_hand():
+    built = program("bf16", "c00=a192-a255,a0=v64-v79+v96-v111")
+    assert "c00 a192-a255" in built.explain()
+    launch(built, "bf16", (256, 256, 192))
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes", "words"),
+    [
+        ({"waves": 8}, {}, "it needs 4 waves, there are 8"),
+        ({}, {"transpose_b": False}, "depth does not run along the rows of both operands"),
+        ({}, {"bm": 64, "bn": 64}, "its quadrants have too few matrix instructions"),
+        ({"stages": 1}, {}, "only one step's tiles fit the LDS"),
+    ],
+)
+def test_where_it_does_not_apply(options, sizes, words):
+    with pytest.raises(UnsupportedError, match=f"schedule='interleave' does not apply to this loop: {words}") as caught:
+        BACKEND.compile(captured("bf16", **sizes), "amd:gfx950", {"schedule": "interleave", **options})
+    assert caught.value.hint
+    assert caught.value.loc
+
+
+def test_other_loops_and_targets():
+    with pytest.raises(UnsupportedError, match="gfx942 cannot load 16 bytes a lane straight to LDS"):
+        BACKEND.compile(captured("bf16", bk=32), "amd:gfx942", {"schedule": "interleave"})
+    q = np.zeros((1, 1, 256, 64), DTYPES["bf16"])
+    built = attention.compile(q, q, q, q, target="reference").ir
+    with pytest.raises(UnsupportedError, match="its body is more than one product of two loaded tiles"):
+        BACKEND.compile(built, "amd:gfx950", {"schedule": "interleave"})
+
+
+@pytest.mark.parametrize(
+    ("pin", "words"),
+    [
+        ("x=a0-a63", "pin= names 'x', which nothing has"),
+        ("c00=a0", "pin= has 'c00=a0', which is no range of registers"),
+    ],
+)
+def test_pins_of_nothing(pin, words):
+    with pytest.raises(TileValueError, match=words):
+        BACKEND.compile(captured("bf16"), "amd:gfx950", {"schedule": "interleave", "pin": pin})
+
+
+def test_pins_need_the_schedule():
+    with pytest.raises(UnsupportedError, match="schedule 'multistage' leaves registers to the compiler"):
+        BACKEND.compile(captured("bf16"), "amd:gfx950", {"pin": "c00=a0-a63"})
