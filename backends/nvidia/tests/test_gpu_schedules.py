@@ -28,20 +28,41 @@ def torch():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"turns": True}, {"turns": True, "stages": 2}, {"overlap": False, "blocks": 2}], ids=str
+    ("tile", "options"),
+    [
+        ((128, 128), {}),
+        ((128, 128), {"turns": True, "stages": 2}),
+        ((192, 96), {"turns": True}),
+        ((192, 96), {"turns": False}),
+        ((128, 64), {"blocks": 2, "overlap": False}),
+        ((64, 64), {}),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("tile", [(128, 128), (192, 96), (64, 64)], ids=str)
 @pytest.mark.parametrize(("queries", "keys"), [(1024, 1024), (1000, 1000), (130, 900), (700, 200), (64, 64)])
-def test_causal_attention(torch, options, tile, queries, keys):
+def test_causal_attention(torch, tile, options, queries, keys):
     """More heads than fit at once, lengths that no tile divides, blocks without whole tiles or without any key."""
+    check_causal(torch, tile, options, queries, keys, shift=0)
+
+
+@pytest.mark.parametrize("tile", [(128, 128), (192, 96)], ids=str)
+def test_causal_attention_of_tensors_that_the_copy_engine_does_not_take(torch, tile):
+    """Blocks are dealt in the same order where all warps copy."""
+    check_causal(torch, tile, {}, 1000, 900, shift=1)
+
+
+def check_causal(torch, tile, options, queries, keys, shift):
     torch.manual_seed(0)
     batch, heads, groups, width = 5, 8, 2, 64
-    q = torch.randn(batch, heads, queries, width, device="cuda", dtype=torch.bfloat16)
-    k, v = (torch.randn(batch, groups, keys, width, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    out = torch.full_like(q, float("nan"))
-    attention.compile(q, k, v, out, causal=True, BQ=tile[0], BK=tile[1], target="nvidia:sm90a", options=options).run(
-        q, k, v, out
-    )
+
+    def tensor(heads, rows):
+        whole = torch.randn(batch, heads, rows, width + 8, device="cuda", dtype=torch.bfloat16)
+        return whole[..., shift : shift + width]
+
+    q, k, v = tensor(heads, queries), tensor(groups, keys), tensor(groups, keys)
+    out = torch.full((batch, heads, queries, width), float("nan"), device="cuda", dtype=torch.bfloat16)
+    constants = {"causal": True, "BQ": tile[0], "BK": tile[1]}
+    attention.compile(q, k, v, out, target="nvidia:sm90a", options=options, **constants).run(q, k, v, out)
     many = [x.repeat_interleave(heads // groups, dim=1).double() for x in (k, v)]
     seen = torch.ones(queries, keys, device="cuda", dtype=torch.bool).tril(keys - queries)
     scores = (q.double() @ many[0].mT / width**0.5).masked_fill(~seen, -float("inf"))
