@@ -32,8 +32,9 @@ DROPPED_ROW_ELEMENTS = 2048  # and of one whose random bits take registers, too
 # Queries and keys of a tile of attention, by the width of a head.
 ATTENTION = {64: (192, 128), 128: (128, 128)}
 CAUSAL = {64: (192, 96), 128: (128, 128)}
-# Causal attention with narrow heads and fewer queries: large tiles would waste more of the diagonal.
-SHORT, SHORT_CAUSAL = 2048, (128, 128)
+# Where large tiles would waste too much, of the diagonal or beyond the last query.
+SMALL = (128, 128)
+SHORT_CAUSAL, MOST_WASTE = 2048, 0.15
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,11 +60,16 @@ def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     width = max((arguments[name].shape[-1] or 0) for name in ("q", "v"))
     queries, causal = arguments["q"].shape[-2], bool(arguments.get("causal"))
     tile = next((size for limit, size in (CAUSAL if causal else ATTENTION).items() if width <= limit), None)
-    if tile is not None and causal and queries is not None and queries < SHORT:
-        tile = SHORT_CAUSAL
+    if tile is not None and queries is not None and _wastes(tile[0], queries, causal):
+        tile = SMALL
     if arch != "sm90a" or tile is None or (queries is not None and queries < tile[0]):
         return {}
     return {"BQ": tile[0], "BK": tile[1]}
+
+
+def _wastes(height: int, queries: int, causal: bool) -> bool:
+    beyond = -queries % height
+    return beyond > MOST_WASTE * queries or (causal and queries < SHORT_CAUSAL)
 
 
 def _rows(most: int, arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

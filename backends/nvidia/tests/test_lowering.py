@@ -222,6 +222,7 @@ def test_tiles_fill_the_multiprocessors(size, blocks):
         (64, 4096, False, (192, 128)),
         (64, 1024, True, (128, 128)),
         (64, 1024, False, (192, 128)),
+        (64, 640, False, (128, 128)),
     ],
 )
 def test_tiles_of_attention(width, queries, causal, tile):
