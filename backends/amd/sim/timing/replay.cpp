@@ -97,7 +97,7 @@ class Replay {
   // -- one slot of one SIMD --------------------------------------------------------------------------
   void slot(Simd& simd, u64 now) {
     land_direct_loads(now);
-    std::stable_sort(simd.waves.begin(), simd.waves.end(), [](const Wave* a, const Wave* b) { return a->priority > b->priority; });
+    std::sort(simd.waves.begin(), simd.waves.end(), goes_first);
     bool taken[kUnits] = {};
     for (Wave* w : simd.waves)
       while (issues(simd, *w, now, taken)) {}
@@ -115,6 +115,9 @@ class Replay {
     issue(simd, w, op, now, e);
     return op.unit == Unit::Internal;
   }
+
+  // The higher priority, else the older wave.
+  static bool goes_first(const Wave* a, const Wave* b) { return a->priority != b->priority ? a->priority > b->priority : a < b; }
 
   // The next slot in which some wave may issue.
   void plan(Simd& simd, u64 from) {
