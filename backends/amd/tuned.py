@@ -12,6 +12,7 @@ from warpwave.tiles.runtime.backend import Suggestion
 # Bytes of a and of b along the depth of one pipeline step. gfx950's 160 KB of LDS hold two steps of 256 x 256
 # tiles with 128-byte rows (lowering may cut them further), gfx942's 64 KB two steps with 64-byte rows.
 DEPTH_BYTES = {"gfx942": 64, "gfx950": 128}
+LONG_KEYS = 512  # from here on few of attention's steps of 128 keys are partly masked
 
 
 def _gemm(arch: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -36,9 +37,16 @@ def _modelled_tiles(arch: str, shape: tuple[int, int, int], itemsize: int, depth
 
 
 def _attention(arch: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """gfx942 stages tiles in registers, which wide heads leave few for; two stages of 64 keys do not fit its LDS."""
-    wide = max(arguments["q"].shape[-1], arguments["v"].shape[-1]) > 96
-    return {"BK": 32} if arch == "gfx942" and wide else {}
+    """gfx942 stages tiles in registers, which wide heads leave few for; two stages of 64 keys do not fit its LDS.
+
+    On gfx950 narrow heads leave registers for steps of 128 keys, which halve what a step costs beside its products.
+    """
+    q, k, v = (arguments[name] for name in "qkv")
+    width, keys = max(q.shape[-1], v.shape[-1]), k.shape[-2]
+    if arch == "gfx942":
+        return {"BK": 32} if width > 96 else {}
+    long_steps = width <= 64 and q.dtype.nbytes == 2 and (keys is None or keys >= LONG_KEYS)
+    return {"BK": 128} if long_steps else {}
 
 
 _RULES: dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]] = {

@@ -8,19 +8,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpwave.backends.amd.backend import BACKEND
 from warpwave.kernels.attention import attention
 from warpwave.tiles.runtime.arrays import borrow
 
-SHORT, LONG = 512, 768
+SHORT, LONG = 512, 1024
 
 
 def launch(width, keys):
     rng = np.random.default_rng(keys)
     names = {"q": 128, "k": keys, "v": keys, "o": 128}
     arrays = {n: rng.standard_normal((1, 1, rows, width)).astype(ml_dtypes.bfloat16) for n, rows in names.items()}
-    ir = attention.compile(**arrays, BQ=128, target="reference").ir
-    program = BACKEND.compile(ir, "amd:gfx950", {})
+    program = attention.compile(**arrays, BQ=128, target="amd:gfx950:sim").program
     return program, program.simulate({n: borrow(a) for n, a in arrays.items()})
 
 
@@ -50,14 +48,14 @@ def test_matrix_and_memory_instructions_are_those_of_hipkittens(step):
 
 
 def test_vector_instructions(step):
-    """HipKittens' loops have 155 and 171 where they rescale the accumulator, as this one always does."""
+    """HipKittens' loops have 155 and 171 where they rescale the accumulator, as this one always does; 135 where not."""
     width, executed = step
-    assert count(executed, "v_") <= {64: 155, 128: 171}[width]
+    assert count(executed, "v_") <= {64: 135, 128: 171}[width]
 
 
 def test_scalar_instructions_and_barriers(step):
-    """HipKittens has 4 barriers, and 12 and 18 scalar instructions in loops of 256 keys; here a loop has 64."""
+    """HipKittens has 4 barriers, and 12 and 18 scalar instructions in loops of 256 keys; here a step has 128 or 64."""
     width, executed = step
-    assert executed["s_barrier"] == 1
+    assert executed["s_barrier"] <= 1
     scalar = count(executed, "s_") - count(executed, ("s_waitcnt", "s_barrier", "s_nop"))
-    assert scalar <= {64: 33, 128: 26}[width]
+    assert scalar <= {64: 12, 128: 26}[width]

@@ -48,3 +48,23 @@ def test_explain_gives_the_modelled_times_and_the_call_decides():
     assert "BN = 128 (from the call)" in text
     assert "BM = 64 (tuned for amd:gfx950: modelled 64 x 64: " in text
     assert "256 x 256: " in text
+
+
+ATTENTION = "warpwave.kernels.attention:attention"
+
+
+@pytest.mark.parametrize(
+    ("target", "heads", "keys", "expected"),
+    [
+        ("amd:gfx950", "bf16[1,8,4096,64]", "bf16[1,8,4096,64]", {"BK": 128}),
+        ("amd:gfx950", "f16[1,8,64,32]", "f16[1,8,?,32]", {"BK": 128}),
+        ("amd:gfx950", "bf16[1,8,4096,64]", "bf16[1,8,300,64]", {}),
+        ("amd:gfx950", "f32[1,8,4096,64]", "f32[1,8,4096,64]", {}),
+        ("amd:gfx950", "bf16[1,8,4096,128]", "bf16[1,8,4096,128]", {}),
+        ("amd:gfx942", "bf16[1,8,4096,128]", "bf16[1,8,4096,128]", {"BK": 32}),
+        ("amd:gfx942", "bf16[1,8,4096,64]", "bf16[1,8,4096,64]", {}),
+    ],
+)
+def test_attention_steps(target, heads, keys, expected):
+    arguments = {"q": ww.spec(heads), "k": ww.spec(keys), "v": ww.spec(keys), "o": ww.spec(heads), "lse": None}
+    assert dict(constants_for(ATTENTION, target, arguments)) == expected
