@@ -14,8 +14,10 @@ from warpwave.backends.amd.sim._arguments import GRAMMAR, Argument, parse
 from warpwave.backends.amd.sim._errors import LoadError, SimError
 from warpwave.backends.amd.sim._program import Program, load
 from warpwave.backends.amd.sim._report import Report
+from warpwave.tiles.errors import UnsupportedError
 
 OK, VIOLATION, USAGE = 0, 1, 2
+WORST = 10  # source lines of which --time says what they waited for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--relax", type=_names, default=(), metavar="CHECK[,CHECK]", help="checks to switch off")
     parser.add_argument("--trace", type=_wave, metavar="[GROUP:]WAVE", help="print what one wave did")
     parser.add_argument("--listing", action="store_true", help="print the code with its counts")
+    parser.add_argument(
+        "--time",
+        nargs="?",
+        const="",
+        metavar="CHIP",
+        help="print modelled clocks instead, of the workgroups that share a compute unit; only these run",
+    )
+    parser.add_argument("--dtype", default="", help="with --time: the clock that the chip keeps up under such operands")
+    parser.add_argument("--perfetto", type=Path, metavar="FILE.json", help="with --time: a trace for ui.perfetto.dev")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "--out", action="append", default=[], metavar="[NAME=]FILE.npy", help="save a buffer; NAME is the file's stem"
@@ -47,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         kernel = _kernel(program, args.kernel)
         arguments = [parse(text, i) for i, text in enumerate(args.args)]
         outputs = [_output(text, arguments) for text in args.out]
+        if args.time is not None:
+            return _time(program, kernel, arguments, args)
         report = _launch(program, kernel, arguments, args)
         for path, array in outputs:
             np.save(path, array)
@@ -54,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         return _violation(error, args)
     except OSError as error:
         return _usage(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (LoadError, ValueError, MemoryError) as error:
+    except (LoadError, ValueError, MemoryError, UnsupportedError) as error:
         return _usage(str(error))
     _show(report, args, several=len(program.kernels) > 1)
     return OK
@@ -90,6 +103,23 @@ def _launch(program: Program, kernel: str, arguments: list[Argument], args: argp
         relax=args.relax,
         trace=args.trace,
     )
+
+
+def _time(program: Program, kernel: str, arguments: list[Argument], args: argparse.Namespace) -> int:
+    from warpwave.backends.amd.model.chrome import write_chrome_trace  # the model builds on the simulator
+    from warpwave.backends.amd.model.timing import record
+
+    values = [argument.value for argument in arguments]
+    recorded = record(
+        program, kernel, args.grid, args.block, values, dynamic_lds=args.lds, seed=args.seed, relax=args.relax
+    )
+    timing = recorded.timed(args.time or None, dtype=args.dtype)
+    print(timing)
+    for line, reasons in list(timing.stalls_by_line().items())[:WORST]:
+        print(f"  {sum(reasons.values()):>10,} clocks waited at {line}: " + ", ".join(reasons))
+    if args.perfetto:
+        write_chrome_trace(timing, args.perfetto)
+    return OK
 
 
 def _kernel(program: Program, name: str | None) -> str:

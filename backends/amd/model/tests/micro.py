@@ -7,7 +7,7 @@ from warpwave.backends.amd.model.timing import Recorded, Timing, record
 
 REGISTERS = 96  # v0..v95 are defined before the body; v0 is the work-item's number
 
-_FRAME = """	.amdgcn_target "amdgcn-amd-amdhsa--{target}"
+FRAME = """	.amdgcn_target "amdgcn-amd-amdhsa--{target}"
 	.text
 	.globl k
 k:
@@ -31,7 +31,7 @@ def program(body: str, target: str = "gfx950") -> sim.Program:
     define += ["s_mov_b32 s20, 0", "s_mov_b32 s21, 0", "v_lshlrev_b32_e32 v95, 4, v0", "ds_write_b128 v95, v[4:7]"]
     define += ["v_lshlrev_b32_e32 v94, 2, v0", "s_waitcnt lgkmcnt(0)", "s_barrier", "s_nop 15"]
     lines = [*define, *body.strip().splitlines()]
-    return sim.load(_FRAME.format(target=target, body="\n".join(f"\t{line.strip()}" for line in lines)), target)
+    return sim.load(FRAME.format(target=target, body="\n".join(f"\t{line.strip()}" for line in lines)), target)
 
 
 def recorded(body: str, target: str = "gfx950", waves: int = 1) -> Recorded:
