@@ -51,13 +51,13 @@ WARPWAVE_INLINE u32 to_small_stochastic(f32 x, u32 random, u32 over) {
   return finished_code<Format>(x, (u32(normal - 1) << Format.mantissa_bits) + kept, over);
 }
 
-// x times 2^(exponent of `scale` - 127), or with `Divide` through it; a NaN scale makes a NaN. Rounded to f32 once, which
-// only changes values below every small format's least.
+// x times 2^(exponent of `scale` - 127), or with `Divide` through it; a NaN scale makes a NaN. Of the two steps only
+// the second rounds: half of the way from x to a result in range is in range too.
 template <bool Divide>
 WARPWAVE_INLINE f32 times_scale(f32 x, u32 scale) {
-  const u32 field = scale >> 23 & 0xffu;
-  const u64 exponent = Divide ? u64(1150 - field) : u64(896 + field);
-  const f32 value = f32(f64(x) * bits<f64>(exponent << 52));
+  const i32 field = i32(scale >> 23 & 0xffu), power = Divide ? 127 - field : field - 127, half = power >> 1;
+  const f32 first = bits<f32>(u32(127 + half) << 23), second = bits<f32>(u32(127 + power - half) << 23);
+  const f32 value = x * first * second;
   const u32 nan = (bits<u32>(x) & 0x80000000u) | 0x7fc00000u;
   return bits<f32>(pick((x != x) | (field == kE8m0Nan), nan, bits<u32>(value)));
 }

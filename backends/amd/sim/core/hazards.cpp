@@ -273,26 +273,32 @@ void derive_hazards(Inst& in, const Target&) {
   else if (is_setreg(in)) in.window = 2;
 }
 
-void search_hazards(const Wave& w, const Inst& in) {
+void search_hazards(Wave& w, const Inst& in) {
   const auto examine = [&](const HazardEvent& e, int distance) {
     const char* why = "";
     const int need = required_wait_states(*e.inst, in, *w.program->target, why);
     if (distance < need)
       w.violate(Check::Hazards, std::string(why) + ": needs " + std::to_string(need) + " wait states, has " + std::to_string(distance), 0, e.inst);
   };
+  const auto keep_open = [&](const Inst& p, int distance) {
+    if (distance + 1 < p.window) note_risk(w, p);
+  };
+  forget_risks(w);
   for (u32 n = w.ring_next; n > 0 && w.ring_next - n < kRing; --n) {
     const HazardEvent& e = w.ring[(n - 1) % kRing];
     const int distance = static_cast<int>(w.clock - e.issue) - 1;
     if (distance > 5) break;
     const Inst& p = *e.inst;
-    if ((!in.wary && distance >= p.window) || p.flags & kMfma || !related(p, in)) continue;
-    examine(e, distance);
+    if (p.flags & kMfma) continue;
+    keep_open(p, distance);
+    if ((in.wary || distance < p.window) && related(p, in)) examine(e, distance);
   }
   Overwritten newer;
   for (u32 n = w.mfma_next; n > 0 && w.mfma_next - n < kRing; --n) {
     const HazardEvent& e = w.mfma_ring[(n - 1) % kRing];
     const int distance = static_cast<int>(w.clock - e.issue) - 1;
     if (distance > 19) break;
+    keep_open(*e.inst, distance);
     if ((in.wary || distance < e.inst->window) && related(*e.inst, in) && !newer.hides(*e.inst, in)) examine(e, distance);
     newer.add(*e.inst);
   }
