@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from warpwave.backends.amd.landing import check_landing
 from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, UnsupportedError
 
@@ -85,7 +86,9 @@ def compile_to_asm(source: str, target: str, defines: tuple[str, ...] = ()) -> s
     def build(folder: Path) -> bytes:
         (folder / "kernel.hip").write_text(source)
         _run([*compiler.command, *arguments, "-o", "kernel.s", "kernel.hip"], folder, f"compile for {target}")
-        return (folder / "kernel.s").read_bytes()
+        asm = (folder / "kernel.s").read_bytes()
+        check_landing(asm.decode())
+        return asm
 
     return _cached([source, compiler.identity, *arguments], ".s", build).decode()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from warpwave.backends.amd.arch import Mfma, Target
 from warpwave.backends.amd.schedule.form import Schedule
-from warpwave.backends.amd.split_depth import WANTED_STAGES
+from warpwave.backends.amd.split_depth import WANTED_STAGES, is_along_rows
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op
 from warpwave.tiles.simt.assign import families
@@ -34,6 +34,7 @@ class Plan:
     """All choices, with a reason for each (`explain`).
 
     `schedule`: how loads and products of pipelines are placed in time (SCHEDULES).
+    `asked_stages`: whether the user chose the stages, which are else fewer for a long body in turns.
     `pin`: registers that the user gives to tiles of an interleave, as "NAME=a0-a63, ...".
     `schedules`: those that were generated for its loops, once they are lowered.
     `windowed`: blocks visit the last two grid dimensions in windows; else each XCD gets one run of blocks.
@@ -44,6 +45,7 @@ class Plan:
     windowed: bool = False
     schedule: str = "multistage"
     pin: str = ""
+    asked_stages: bool = False
     mmas: dict[Op, MmaPlan] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     schedules: list[Schedule] = field(default_factory=list)
@@ -63,6 +65,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         )
     plan = Plan(0, options.get("stages") or WANTED_STAGES, schedule=_schedule(kernel, options))
     plan.pin = _pins(kernel, options, plan.schedule)
+    plan.asked_stages = bool(options.get("stages"))
     plan.waves = _choose_waves(kernel, options, plan)
     shared = families(kernel)
     for op in products(kernel):
@@ -137,7 +140,7 @@ def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Famili
     if not fits:
         raise _no_instruction(op, target)
     over = _over(kernel, op, plan.waves, rows, shared)
-    size = _block_size(kernel, plan, over, rows, cols)
+    size = _block_size(kernel, op, plan, over, rows, cols)
     depth = a.shape[0 if op.attrs["transpose_a"] else 1]
     of_size = [m for m in fits if m.m == size]
     fastest = max(of_size, key=lambda m: (m.k <= _ceil_to(depth, 16), m.flops_per_clock, m.k))
@@ -145,9 +148,12 @@ def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Famili
     return MmaPlan(fastest, over)
 
 
-def _block_size(kernel: Kernel, plan: Plan, over: tuple[int, int], rows: int, cols: int) -> int:
-    """16 for a single product in turns: 1.22 times faster than 32 on MI355X (HipKittens' ping-pong measurements)."""
-    in_turns = plan.schedule in (PING_PONG, INTERLEAVE) and len(products(kernel)) == 1
+def _block_size(kernel: Kernel, op: Op, plan: Plan, over: tuple[int, int], rows: int, cols: int) -> int:
+    """16 for a single product in turns: 1.22 times faster than 32 on MI355X (HipKittens' ping-pong measurements).
+
+    Transposing reads of 16 rows would take registers for twice as many addresses.
+    """
+    in_turns = plan.schedule in (PING_PONG, INTERLEAVE) and len(products(kernel)) == 1 and is_along_rows(op)
     return 32 if not in_turns and _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
 
 

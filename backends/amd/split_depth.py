@@ -46,9 +46,16 @@ def _should_split(op: Op, target: Target, *, in_turns: bool) -> bool:
 def _fastest_depth(op: Op, target: Target) -> int:
     """Depth of the fastest instruction on blocks of 16 rows; 0 if there is none for these formats."""
     product = next(o for o in op.regions[0].ops if o.name == "mma")
+    if not is_along_rows(product):
+        return 0
     acc, a, b = (v.tile.dtype.name for v in product.operands)
     fits = [m for m in target.mfma if (m.a, m.b, m.acc, m.m) == (b, a, acc, 16)]
     return max(fits, key=lambda m: m.flops_per_clock).k if fits else 0
+
+
+def is_along_rows(product: Op) -> bool:
+    """Whether depth runs along the rows of both operands, so that they are read without being transposed."""
+    return bool(not product.attrs["transpose_a"] and product.attrs["transpose_b"])
 
 
 def _is_plain_product(op: Op, loads: list[Op]) -> bool:

@@ -626,6 +626,9 @@ template <int Vm, int Lgkm> DEVICE void wait_for() {
   asm volatile("" ::: "memory");
 }
 
+// What comes later and uses x happens after the wait before this.
+template <class T> DEVICE void landed(T &x) { asm volatile("" : "+v"(x)); }
+
 // All waves have arrived; their accesses to memory may be under way.
 DEVICE void cluster_barrier() { asm volatile("s_barrier" ::: "memory"); }
 

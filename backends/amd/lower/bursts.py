@@ -10,7 +10,7 @@ from warpwave.backends.amd.arch import DIRECT, WAVE
 from warpwave.backends.amd.gate import registers_of_a_lane
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.mma import Product, product_of
-from warpwave.backends.amd.lower.operands import Operand
+from warpwave.backends.amd.lower.operands import Operand, is_transposing
 from warpwave.backends.amd.lower.place import operand_reads
 from warpwave.backends.amd.schedule.form import Compute, Held, RegisterTile
 from warpwave.backends.amd.schedule.pingpong import Burst, Fragment, PipelinedLoop, Source, flight
@@ -25,6 +25,13 @@ PACE = {"vector": 4, "transcendental": 8}  # clocks of an instruction of a wave
 TRANSCENDENTAL = frozenset(["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "div"])
 
 
+def cost(lw: AmdLowering, ops: Sequence[Op]) -> tuple[int, int]:
+    """Instructions of vector work on registers, and their clocks, by the items that they make."""
+    items = [(op, sum(len(lw.layout(r).items) for r in op.results if r in lw.layouts)) for op in ops]
+    clocks = sum(n * PACE["transcendental" if op.name in TRANSCENDENTAL else "vector"] for op, n in items)
+    return sum(n for _, n in items), clocks
+
+
 @dataclass(frozen=True)
 class Roles:
     """The ops of a loop's body by when they happen.
@@ -37,6 +44,32 @@ class Roles:
     start: tuple[Op, ...]
     before: tuple[tuple[Op, ...], ...]
     after: tuple[Op, ...]
+    late: bool = False
+
+
+def made_late(lw: AmdLowering, roles: Roles, body: Block) -> Roles:
+    """The last product one step late, where nothing but the next step needs it: then it has no vector work to await.
+
+    The vector work of a step is split between its two memory clusters. What goes on with the product's result is
+    in the second of them.
+    """
+    product = roles.products[-1]
+    yielded = [i for i, v in enumerate(body.terminator.operands) if v is product.result]
+    users = [op for op in body.ops if product.result in op.operands]
+    if len(roles.products) != 2 or not roles.before[-1] or users != [body.terminator] or len(yielded) != 1:
+        return roles
+    work = [op for op in body.ops if op in (*roles.before[-1], *roles.after)]
+    waiting: set[Value] = {body.args[1 + yielded[0]]}
+    early: list[Op] = []
+    half = cost(lw, work)[1] / 2
+    for op in work:
+        spent, more = cost(lw, early)[1], cost(lw, [op])[1]
+        if any(v in waiting for v in op.operands) or spent + more / 2 > half:
+            waiting.update(op.results)
+        else:
+            early.append(op)
+    after = tuple(op for op in work if op not in early)
+    return Roles(roles.products, roles.start, (*roles.before[:-1], tuple(early)), after, late=True)
 
 
 def roles_of(body: Block, ahead: Sequence[Op]) -> Roles:
@@ -84,8 +117,9 @@ class Bursts:
 
     def __post_init__(self) -> None:
         body = self.op.regions[0]
-        self.roles = roles_of(body, staged_loads(body))
-        self.products = tuple(product_of(self.lw, op) for op in self.roles.products)
+        roles = roles_of(body, staged_loads(body))
+        self.products = tuple(product_of(self.lw, op) for op in roles.products)
+        self.roles = made_late(self.lw, roles, body) if self.products[-1].in_registers else roles
 
     # -- names ----------------------------------------------------------------------------------------
 
@@ -121,6 +155,13 @@ class Bursts:
         """Those that are read from LDS."""
         return [product.second] if product.in_registers else [product.first, product.second]
 
+    def waits_later(self, operand: Operand) -> bool:
+        """Whether transposing reads are awaited at the end of their cluster, beside vector work, not one by one.
+
+        Until then they take registers that a single product, with the largest accumulator, does not have.
+        """
+        return len(self.products) > 1 and is_transposing(self.lw, operand)
+
     def fragment(self, operand: Operand, number: int) -> Fragment:
         """One part of an operand, with what its reads cost."""
         part = self.part(operand, number)
@@ -130,7 +171,9 @@ class Bursts:
         reads = operand_reads(self.lw, operand.op, operand.value, transposed=shared.block is not None)
         width = reads[0].access.width if reads else part.dtype.nbytes
         instructions = len(part.places) * per_lane * part.dtype.nbytes // width
-        return Fragment(self.tile_names[operand.value], number, max(1, registers), instructions)
+        return Fragment(
+            self.tile_names[operand.value], number, max(1, registers), instructions, not self.waits_later(part)
+        )
 
     def runs(self, operand: Operand) -> int:
         """Bytes of one part of a tile that lie together in LDS."""
@@ -188,7 +231,8 @@ class Bursts:
                 work = self._work(f"product {number} {i} {j}", f"product {number}", product, rows * cols)
                 first = i == j == 0 and number > 0
                 before = self._vector(f"before {number}", self.roles.before[number]) if first else ()
-                found.append(Burst(work, tuple(uses), before))
+                late = int(self.roles.late and number == len(self.products) - 1)
+                found.append(Burst(work, tuple(uses), before, late))
         return found
 
     def _work(self, name: str, accumulator: str, product: Product, bursts: int) -> Compute:
@@ -202,11 +246,7 @@ class Bursts:
         """Vector work as one op of the schedule, with an estimate of its time."""
         if not ops:
             return ()
-        instructions = cycles = 0
-        for op in ops:
-            items = sum(len(self.lw.layout(r).items) for r in op.results if r in self.lw.layouts)
-            instructions += items
-            cycles += items * PACE["transcendental" if op.name in TRANSCENDENTAL else "vector"]
+        instructions, cycles = cost(self.lw, ops)
         return (Compute(name, (), (), "vector", instructions, cycles),)
 
     def _source(self, load: StagedLoad) -> Source:

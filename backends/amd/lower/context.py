@@ -23,7 +23,9 @@ class AmdLowering(Lowering):
     def __init__(
         self, kernel: Kernel, target: Target, plan: Plan, layouts: dict[Value, Layout], definitions: dict[Value, Op]
     ) -> None:
-        super().__init__(kernel, Machine(target.name, WAVE, "wave", "lds", offsets=True), plan.waves, layouts, definitions)
+        super().__init__(
+            kernel, Machine(target.name, WAVE, "wave", "lds", offsets=True), plan.waves, layouts, definitions
+        )
         self.target = target
         self.plan = plan
         self._refusal: Callable[[], Exception] | None = None

@@ -190,23 +190,30 @@ def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk
 
 def declare_places(lw: Lowering, fetch: Fetch) -> None:
     """What each of a lane's instructions fetches: row, column, and offset from the pointer."""
-    shared, staged = fetch.staged.shared, fetch.staged
+    staged, size = fetch.staged, fetch.staged.shared.dtype.nbytes
     tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
-    size = shared.dtype.nbytes
-    lw.body.line(f"int {fetch.rows}[{fetch.count}], {fetch.cols}[{fetch.count}], {fetch.offsets}[{fetch.count}];")
     stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
+    declare_rows(lw, fetch, fetch.rows, fetch.cols, "lane")
+    lw.body.line(f"int {fetch.offsets}[{fetch.count}];")
     with lw.body.each(fetch.count):
-        lw.body.line(f"int place = {fetch.slot('i')} + lane * {DIRECT};")
-        for bit, mask in reversed(list(enumerate(shared.masks))):  # a mask moves what is below its row bit
-            if mask:
-                lw.body.line(f"place ^= (place / {shared.pitch} >> {bit} & 1) * {mask};")
-        lw.body.line(f"const int row = place / {shared.pitch}, col = place % {shared.pitch} / {size};")
-        lw.body.line(f"{fetch.rows}[i] = row, {fetch.cols}[i] = col;")
+        lw.body.line(f"const int row = {fetch.rows}[i], col = {fetch.cols}[i];")
         inside = f"row < {tile_rows} && col < {tile_cols}"
         places = ("row", "col")[-staged.tile.rank :]
         inside += f" && {fetch.moving.inside_staying(lw, places)}"
         shift = f"{fetch.before} - i % {MAX_SHARED_M0} * {ROUND}" if fetch.is_even else "0"
         lw.body.line(f"{fetch.offsets}[i] = {inside} ? (row * (int){stride} + col) * {size} + {shift} : {OUTSIDE};")
+
+
+def declare_rows(lw: Lowering, fetch: Fetch, rows: str, cols: str, lane: str) -> None:
+    """Declare arrays with the row and column that each of a lane's instructions fetches."""
+    shared = fetch.staged.shared
+    lw.body.line(f"int {rows}[{fetch.count}], {cols}[{fetch.count}];")
+    with lw.body.each(fetch.count):
+        lw.body.line(f"int place = {fetch.slot('i')} + {lane} * {DIRECT};")
+        for bit, mask in reversed(list(enumerate(shared.masks))):  # a mask moves what is below its row bit
+            if mask:
+                lw.body.line(f"place ^= (place / {shared.pitch} >> {bit} & 1) * {mask};")
+        lw.body.line(f"{rows}[i] = place / {shared.pitch}, {cols}[i] = place % {shared.pitch} / {shared.dtype.nbytes};")
 
 
 def issue_loads(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warpwave.backends.amd.lower.direct import Fetch, declare_places, issue_loads, open_fetch
+from warpwave.backends.amd.lower.direct import Fetch, declare_places, declare_rows, issue_loads, open_fetch
 from warpwave.backends.amd.lower.moving import MovingLoad
 from warpwave.backends.amd.lower.staged import Waiting, declare_waiting, load_part, load_whole
 from warpwave.backends.amd.lower.stages import AmdLoop
@@ -82,7 +82,7 @@ class Mover(ABC):
 
 def slot(stage: str, step: int, stages: int) -> str:
     """C expression of the stage `step` steps on."""
-    return f"({stage} + {step % stages}) % {stages}"
+    return f"({stage} + {step if step == stages else step % stages}) % {stages}"
 
 
 class DirectMover(Mover):
@@ -113,16 +113,19 @@ class DirectMover(Mover):
         lw = self.loop.lw
         self.names = [lw.fresh("bring") for _ in self.fetches]
         for name, fetch in zip(self.names, self.fetches, strict=True):
-            target = self.staged.at(f"step % {self.loop.stages}")
+            target = self.staged.at(slot("step", self.loop.stages, self.loop.stages))
             with lw.body.block(f"const auto {name} = [&](int step) LAMBDA", "};"):
-                with lw.body.block(f"if (step < {whole})"):
+                with lw.body.block(f"if ((u32)step < (u32){whole})"):
                     issue_loads(lw, fetch, target, self.at("step"), "0")
                 with lw.body.block("else"):
                     self.loop.coordinates_at("step")
                     window = self.window()
                     source = f"(const GLOBAL char *){window.tensor}.at({window.element}) - {fetch.before}"
-                    places = [f"only_here({n}[{{i}}])" for n in (fetch.rows, fetch.cols)[-self.staged.tile.rank :]]
-                    inside = both(f"step < {self.loop.trips}", fetch.moving.inside_moving(window, places))
+                    rows, cols = lw.fresh("row"), lw.fresh("col")
+                    lw.body.line("const int here = only_here(lane);")  # in no register across the rounds
+                    declare_rows(lw, fetch, rows, cols, "here")
+                    places = [f"{name}[{{i}}]" for name in (rows, cols)[-self.staged.tile.rank :]]
+                    inside = both(f"(u32)step < (u32){self.loop.trips}", fetch.moving.inside_moving(window, places))
                     issue_loads(lw, fetch, target, source, "0", inside)
 
     def load(self, value: Part, place: Place) -> None:
@@ -159,13 +162,13 @@ class StagedMover(Mover):
         lw, tile = self.loop.lw, self.tile
         self.name = lw.fresh("bring")
         with lw.body.block(f"const auto {self.name} = [&](int step) LAMBDA", "};"):
-            with lw.body.block(f"if (step < {whole})"):
+            with lw.body.block(f"if ((u32)step < (u32){whole})"):
                 load_whole(lw, tile, self.at("step"))
             with lw.body.block("else"):
                 self.loop.coordinates_at("step")
                 window = self.window()
                 source = f"(const GLOBAL char *){window.tensor}.at({window.element})"
-                load_part(lw, tile, window, source, f"step < {self.loop.trips}")
+                load_part(lw, tile, window, source, f"(u32)step < (u32){self.loop.trips}")
 
     def load(self, value: Part, place: Place) -> None:
         """Issue the loads of a part."""

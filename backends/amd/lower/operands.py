@@ -74,7 +74,7 @@ def declare_fragments(lw: AmdLowering, operand: Operand) -> None:
 
 def read_fragments(lw: AmdLowering, operand: Operand, shared: SharedTile | None) -> None:
     """Fill the fragments of one operand for step s."""
-    if shared is not None and not operand.depth_last and can_transpose(lw.target, operand.order, operand.dtype):
+    if shared is not None and is_transposing(lw, operand):
         _read_transposed(lw, operand, shared)
     elif shared is not None:
         _read_rows(lw, operand, shared)
@@ -157,16 +157,38 @@ def _read_transposed(lw: AmdLowering, operand: Operand, shared: SharedTile) -> N
     receives column l of E rows (CDNA4 ISA, LDS transpose loads). Written as assembly, because the compiler
     waits for all direct loads before such a read; the wait that follows names every register that it makes ready.
     """
+    raw = f"{operand.which}_raw"
+    lw.body.line(f"vec<short, 4> {raw}[{transposed_reads(operand)}];")
+    issue_transposed(lw, operand, shared, raw)
+    tied = ", ".join(f'"+v"({raw}[{i}])' for i in range(transposed_reads(operand)))
+    lw.body.line(f'asm volatile("s_waitcnt lgkmcnt(0)" : {tied} : : "memory");')
+    take_transposed(lw, operand, raw)
+
+
+def is_transposing(lw: AmdLowering, operand: Operand) -> bool:
+    """Whether an operand is read from LDS by transposing reads."""
+    return not operand.depth_last and can_transpose(lw.target, operand.order, operand.dtype)
+
+
+def transposed_reads(operand: Operand) -> int:
+    """How many reads bring the fragments of a step."""
+    return operand.per_lane * operand.dtype.nbytes // 8 * len(operand.places)
+
+
+def issue_transposed(lw: AmdLowering, operand: Operand, shared: SharedTile, raw: str) -> None:
+    """The reads of step s into the array `raw`; nothing may use it before a wait."""
     run = 8 // operand.dtype.nbytes
-    reads, count, raw = operand.per_lane // run, len(operand.places), f"{operand.which}_raw"
-    lw.body.line(f"vec<short, 4> {raw}[{count * reads}];")
+    reads = operand.per_lane // run
     lane, offset = _transposed_places(lw, operand, shared, run, reads)
-    with lw.body.each(reads, "e"), lw.body.each(count):
+    with lw.body.each(reads, "e"), lw.body.each(len(operand.places)):
         address = f"lds_address(lds) + {shared.shift} + {lane}"
         lw.body.line(f"{raw}[i * {reads} + e] = read_transposed<{operand.dtype.bits}>({address}, {offset});")
-    tied = ", ".join(f'"+v"({raw}[{i}])' for i in range(count * reads))
-    lw.body.line(f'asm volatile("s_waitcnt lgkmcnt(0)" : {tied} : : "memory");')
-    with lw.body.each(count):
+
+
+def take_transposed(lw: AmdLowering, operand: Operand, raw: str) -> None:
+    """The fragments of step s from what its reads have brought."""
+    reads = operand.per_lane * operand.dtype.nbytes // 8
+    with lw.body.each(len(operand.places)):
         lw.body.line(f"vec<short, {4 * reads}> x;")
         lw.body.line(f"EACH(q, {4 * reads}) x[q] = {raw}[i * {reads} + q / 4][q % 4];")
         lw.body.line(f"{operand.which}[i] = bits<vec<{operand.kind}, {operand.per_lane}>>(x);")

@@ -12,7 +12,7 @@ from warpwave.backends.amd.lower.direct import DirectLoop
 from warpwave.backends.amd.lower.interleaved import InterleavedLoop
 from warpwave.backends.amd.lower.scheduled import ScheduledLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
-from warpwave.backends.amd.lower.stages import AmdLoop
+from warpwave.backends.amd.lower.stages import MOST_COPIES, AmdLoop, is_small
 from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import reserve, staged_loads
@@ -35,7 +35,10 @@ def choose_stages(lw: AmdLowering, op: Op, loads: list[Op]) -> int:
 def lower_pipeline(lw: AmdLowering, op: Op) -> None:
     """The loop, with its loads a few iterations ahead."""
     loads = staged_loads(op.regions[0])
+    in_turns = lw.plan.schedule == PING_PONG and any(o.name == "mma" for o in op.regions[0].ops)
     stages = choose_stages(lw, op, loads)
+    if in_turns and not op.attrs["stages"] and not lw.plan.asked_stages and not is_small(op, loads):
+        stages = min(stages, MOST_COPIES)
     direct = DIRECT in lw.target.direct_to_lds_widths and stages > 1
     ring = [reserve(lw, load, stages) for load in loads]
     lw.plan.reasons.append(
@@ -43,7 +46,7 @@ def lower_pipeline(lw: AmdLowering, op: Op) -> None:
         + ("direct to LDS" if direct else "staged in registers")
     )
     kind: type[AmdLoop] = DirectLoop if direct else StagedLoop
-    if lw.plan.schedule == PING_PONG and any(o.name == "mma" for o in op.regions[0].ops):
+    if in_turns:
         kind = ScheduledLoop
     elif lw.plan.schedule == INTERLEAVE and any(o.name == "mma" for o in op.regions[0].ops):
         kind = InterleavedLoop

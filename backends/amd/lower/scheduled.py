@@ -8,7 +8,7 @@ that counts of what is in flight hold everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warpwave.backends.amd.lower.bursts import Bursts, choose_bursts, refused
 from warpwave.backends.amd.lower.context import AmdLowering
@@ -16,7 +16,14 @@ from warpwave.backends.amd.lower.direct import DirectLoop
 from warpwave.backends.amd.lower.mma import begin, multiply
 from warpwave.backends.amd.lower.movers import DirectMover, Mover, StagedMover, slot
 from warpwave.backends.amd.lower.moving import count_whole
-from warpwave.backends.amd.lower.operands import Operand, declare_fragments, read_fragments
+from warpwave.backends.amd.lower.operands import (
+    Operand,
+    declare_fragments,
+    issue_transposed,
+    read_fragments,
+    take_transposed,
+    transposed_reads,
+)
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.backends.amd.lower.stages import AmdLoop
 from warpwave.backends.amd.schedule.check import check_schedule
@@ -38,6 +45,7 @@ from warpwave.backends.amd.schedule.pingpong import LEAD, load_distance, ping_po
 from warpwave.tiles.errors import InternalError
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.control import assign_all
+from warpwave.tiles.simt.convert import convert
 from warpwave.tiles.simt.pipeline import StagedLoad
 
 
@@ -86,6 +94,7 @@ class _Emission:
     loop: ScheduledLoop
     bursts: Bursts
     schedule: Schedule
+    untaken: list[tuple[str, Operand, str]] = field(default_factory=list)
 
     @property
     def lw(self) -> AmdLowering:
@@ -114,6 +123,8 @@ class _Emission:
         lw, loop = self.lw, self.loop
         lw.enter_region()
         self._declare_fragments()
+        if self.bursts.roles.late:
+            self._declare_late()
         for mover in self.movers.values():
             mover.define_any(self.whole)
         with lw.without_barriers(lambda: refused(loop.op, "its body exchanges data between waves", "drop schedule=")):
@@ -124,7 +135,7 @@ class _Emission:
             with lw.body.block(f"for (; {counter} < {loop.trips}; ++{counter})"):
                 lw.body.line(f"const int stage = {counter} % {loop.stages};")
                 self._step(Place(counter, "stage", False))
-            self._clusters(self.schedule.epilogues[0], Place(counter, "0", False))
+            self._clusters(self.schedule.epilogues[0], Place(counter, f"{counter} % {loop.stages}", False))
         lw.unfinished_reads = True
 
     def _rounds(self, counter: str) -> None:
@@ -164,6 +175,8 @@ class _Emission:
                     self.fragments[bursts.tile_names[whole.value], number] = operand, name
                     steps, blocks = product.steps, len(operand.places)
                     lw.body.line(f"vec<u32, {_words(operand)}> {name}[{steps}][{blocks}];")
+                    if bursts.waits_later(operand):
+                        lw.body.line(f"vec<short, 4> {name}_raw[{steps}][{transposed_reads(operand)}];")
 
     # -- ops ------------------------------------------------------------------------------------------
 
@@ -192,8 +205,7 @@ class _Emission:
         elif isinstance(op, Compute):
             self._compute(op)
         elif isinstance(op, Wait):
-            vm = self.lw.target.max_vmcnt if op.vm is None else op.vm
-            line(f"wait_for<{vm}, {self.lw.target.max_lgkmcnt if op.lgkm is None else op.lgkm}>();")
+            self._wait(op)
         elif isinstance(op, Barrier):
             line("cluster_barrier();")
         elif isinstance(op, Priority):
@@ -208,10 +220,30 @@ class _Emission:
         load = self.bursts.load_of(operand.value)
         shared = load.at(slot(place.stage, op.value.step, self.loop.stages))
         with self.lw.body.each(len(operand.order.merged), "s"):
+            if not op.tracked:
+                issue_transposed(self.lw, operand, shared, f"{name}_raw[s]")
+                self.untaken.append((op.register, operand, name))
+                return
             declare_fragments(self.lw, operand)
             read_fragments(self.lw, operand, shared)
-            packed = f"bits<vec<u32, {_words(operand)}>>({operand.which}[i])"
-            self.lw.body.line(f"EACH(i, {len(operand.places)}) {name}[s][i] = {packed};")
+            self._pack(operand, name)
+
+    def _wait(self, op: Wait) -> None:
+        """The wait, and the registers that pass through it."""
+        target = self.lw.target
+        vm, lgkm = (most if n is None else n for n, most in ((op.vm, target.max_vmcnt), (op.lgkm, target.max_lgkmcnt)))
+        self.lw.body.line(f"wait_for<{vm}, {lgkm}>();")
+        for _, operand, name in (read for read in self.untaken if read[0] in op.ties):
+            with self.lw.body.each(len(operand.order.merged), "s"):
+                self.lw.body.line(f"EACH(i, {transposed_reads(operand)}) landed({name}_raw[s][i]);")
+                declare_fragments(self.lw, operand)
+                take_transposed(self.lw, operand, f"{name}_raw[s]")
+                self._pack(operand, name)
+        self.untaken = [read for read in self.untaken if read[0] not in op.ties]
+
+    def _pack(self, operand: Operand, name: str) -> None:
+        packed = f"bits<vec<u32, {_words(operand)}>>({operand.which}[i])"
+        self.lw.body.line(f"EACH(i, {len(operand.places)}) {name}[s][i] = {packed};")
 
     def _compute(self, op: Compute) -> None:
         kind, *numbers = op.name.split()
@@ -219,14 +251,44 @@ class _Emission:
             self._lower(self.bursts.roles.before[int(numbers[0])])
         elif kind == "after":
             self._lower(self.bursts.roles.after)
+            if self.bursts.roles.late:
+                self._keep_late()
         else:
             self._multiply(*map(int, numbers))
+
+    # -- a product that is one step late ----------------------------------------------------------------
+
+    def _declare_late(self) -> None:
+        """What the late product of the next step goes on with: at first nothing is added to the loop's first value."""
+        lw, product = self.lw, self.bursts.products[-1]
+        yielded = self.loop.body.terminator.operands.index(product.op.result)
+        lw.names[product.op.result] = self.loop.names[yielded]
+        self.kept, self.factor = lw.fresh("kept"), lw.fresh("factor")
+        lw.body.line(f"auto {self.kept} = {self.loop.names[yielded]};")
+        words, blocks = _words(product.first), len(product.first.places)
+        lw.body.line(f"vec<u32, {words}> {self.factor}[{product.steps}][{blocks}];")
+        with lw.body.each(product.steps, "s"):
+            lw.body.line(f"EACH(i, {blocks}) {self.factor}[s][i] = {{}};")
+
+    def _keep_late(self) -> None:
+        lw, product = self.lw, self.bursts.products[-1]
+        lw.body.line(f"{self.kept} = {convert(lw, product.op.operands[0], lw.layout(product.op.result))};")
+        with lw.body.each(product.steps, "s"):
+            declare_fragments(lw, product.first)
+            read_fragments(lw, product.first, None)
+            self._pack(product.first, self.factor)
+            lw.body.line(f"EACH(i, {len(product.first.places)}) landed({self.factor}[s][i]);")
+
+    # -- products -----------------------------------------------------------------------------------------
 
     def _multiply(self, number: int, row: int, col: int) -> None:
         """One burst: a part of the result's rows and columns, all depth."""
         lw, bursts = self.lw, self.bursts
         product = bursts.products[number]
-        if row == col == 0:
+        late = self.bursts.roles.late and product is bursts.products[-1]
+        if row == col == 0 and late:
+            lw.body.line(f"{lw.name(product.op.result)} = {self.kept};")
+        elif row == col == 0:
             begin(lw, product)
         shared = bursts.shared_operands(product)
         first = bursts.part(product.first, row) if product.first in shared else product.first
@@ -234,14 +296,15 @@ class _Emission:
         with lw.body.each(product.steps, "s"):
             for operand, index in ((part.first, row), (part.second, col)):
                 declare_fragments(lw, operand)
-                if operand is product.first and operand not in shared:
-                    read_fragments(lw, operand, None)
+                if operand is not product.first or operand in shared:
+                    self._unpack(operand, self.fragments[bursts.tile_names[operand.value], index][1])
+                elif late:
+                    self._unpack(operand, self.factor)
                 else:
-                    self._unpack(operand, index)
+                    read_fragments(lw, operand, None)
             multiply(lw, part, row * len(first.places), col * len(part.second.places))
 
-    def _unpack(self, operand: Operand, index: int) -> None:
-        _, name = self.fragments[self.bursts.tile_names[operand.value], index]
+    def _unpack(self, operand: Operand, name: str) -> None:
         kind = f"vec<{operand.kind}, {operand.per_lane}>"
         self.lw.body.line(f"EACH(i, {len(operand.places)}) {operand.which}[i] = bits<{kind}>({name}[s][i]);")
 

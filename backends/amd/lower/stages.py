@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import Loop
 
 SMALL_BODY = 4  # ops; a longer body is not repeated for each stage
 MOST_COPIES = 2  # of a longer body
+
+
+def is_small(loop: Op, ahead: Sequence[Op]) -> bool:
+    """Whether a loop's body, without the loads that run ahead, may be there once for each stage."""
+    return len(loop.regions[0].ops) - len(ahead) <= SMALL_BODY
 
 
 class AmdLoop(Loop, ABC):
@@ -22,7 +28,7 @@ class AmdLoop(Loop, ABC):
     @property
     def has_small_body(self) -> bool:
         """Whether the body may be there once for each stage, besides the one for the last iterations."""
-        return len(self.rest().ops) <= SMALL_BODY
+        return is_small(self.op, [load.op for load in self.ring])
 
     @property
     def repeats_body(self) -> bool:

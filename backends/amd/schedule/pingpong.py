@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.schedule.form import (
     Barrier,
     Cluster,
@@ -40,6 +41,7 @@ from warpwave.backends.amd.schedule.form import (
 from warpwave.tiles.errors import InternalError, Loc
 
 LEAD, LAG = "lead", "lag"
+Access = TypeVar("Access", bound=Read | LoadDirect | LoadRegisters | Put)
 
 
 @dataclass(frozen=True)
@@ -65,21 +67,30 @@ class Source:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of a tile as bursts use it: `registers` of a lane, read by `lgkm` instructions."""
+    """A part of a tile as bursts use it: `registers` of a lane, read by `lgkm` instructions.
+
+    Unless `tracked`, the compiler does not know that it has to wait for them.
+    """
 
     tile: str
     part: int
     registers: int
     lgkm: int
+    tracked: bool = True
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before it."""
+    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before it.
+
+    The first of a step has no such work. A burst belongs to the step that is `late` steps back; what is late after the
+    last step is done at the end.
+    """
 
     work: Compute
     uses: tuple[Fragment, ...]
     before: tuple[Compute, ...] = ()
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +114,12 @@ class PipelinedLoop:
         """All that bursts use, by first use."""
         return tuple(dict.fromkeys(f for burst in self.bursts for f in burst.uses))
 
+    def late(self, tile: str) -> int:
+        """By how many steps a tile is used late."""
+        return next(burst.late for burst in self.bursts if any(f.tile == tile for f in burst.uses))
+
     def used(self, fragment: Fragment) -> tuple[int, int]:
-        """Its first and last burst in a step."""
+        """The first and last burst of a step that use it."""
         at = [i for i, burst in enumerate(self.bursts) if fragment in burst.uses]
         return at[0], at[-1]
 
@@ -127,7 +142,7 @@ class PipelinedLoop:
 
     @cached_property
     def reads(self) -> dict[Fragment, int]:
-        """The memory cluster, counted from its step's first, in which each fragment is read."""
+        """The memory cluster in which each fragment is read, counted from the first of the step that uses it."""
         count = len(self.bursts)
         busy = [0] * count
         placed: dict[Fragment, int] = {}
@@ -153,6 +168,8 @@ class PipelinedLoop:
 
 def ping_pong(loop: PipelinedLoop) -> Schedule:
     """The schedule of a loop; memory clusters count on from the first step's, over all steps."""
+    if loop.bursts[0].before:
+        raise InternalError("vector work before a step's first product", loc=loop.loc)
     generator = _Generator(loop)
     half = loop.waves // 2
     return Schedule(
@@ -163,17 +180,9 @@ def ping_pong(loop: PipelinedLoop) -> Schedule:
         registers=(*generator.registers(), *loop.held),
         prologue=generator.prologue(),
         body=generator.body(),
-        epilogues={0: _end()},
+        epilogues={0: generator.epilogue()},
         reserve=loop.reserve,
         loc=loop.loc,
-    )
-
-
-def _end() -> tuple[Cluster, ...]:
-    """The groups meet again, and nothing is on its way to LDS any more."""
-    return (
-        Cluster("the lead waits", (Barrier(),), only=(LEAD,)),
-        Cluster("nothing in flight", (Wait(vm=0, lgkm=0), Barrier())),
     )
 
 
@@ -198,19 +207,32 @@ class _Generator:
     # -- the two kinds of clusters --------------------------------------------------------------------
 
     def compute(self, number: int) -> Cluster:
-        """One burst, at a raised priority: the other group only issues memory and vector work meanwhile."""
+        """One burst."""
+        before, after = (() if self._memory_first else (Priority(level),) for level in (1, 0))
+        return Cluster(
+            f"compute {number}", (Fence(), *before, self._work(number), *after, Fence(), Barrier()), "compute"
+        )
+
+    @property
+    def _memory_first(self) -> bool:
+        """Whether memory clusters have priority over the other group's burst, not the burst.
+
+        They have where they only issue accesses: AMD measured that (gfx950-gluon-tutorials, warp pipelining). Vector
+        work would hold up the burst, whose instructions leave it time between them.
+        """
+        return not self.loop.after and not any(burst.before for burst in self.loop.bursts)
+
+    def _work(self, number: int) -> Compute:
         burst = self.loop.bursts[number]
-        work = burst.work
-        fragments = tuple(Held(self.loop.buffers[f], Part(f.tile, f.part)) for f in burst.uses)
-        full = replace(work, reads=(*fragments, *work.reads))
-        ops = (Fence(), Priority(1), full, Priority(0), Fence(), Barrier())
-        return Cluster(f"compute {number}", ops, "compute")
+        fragments = tuple(Held(self.loop.buffers[f], Part(f.tile, f.part, -burst.late)) for f in burst.uses)
+        return replace(burst.work, reads=(*fragments, *burst.work.reads))
 
     def memory(self, at: int, *, first: int | None = None) -> Cluster:
         """What happens before burst `at`; nothing of steps before the `first`, and then no vector work either."""
-        reads, loads = (list(_from(first, found)) for found in (self._reads(at), self._loads(at)))
+        reads, loads = list(self._from(first, self._reads(at))), list(self._from(first, self._loads(at)))
         puts = [op for op in loads if isinstance(op, Put)]
-        ops: list[Op] = [Fence(), *reads]
+        before, after = ((Priority(level),) if self._memory_first else () for level in (1, 0))
+        ops: list[Op] = [Fence(), *before, *reads]
         if puts:  # registers are written to LDS before they are loaded again, not copied
             ops += [*self._before_puts(at), *puts, Fence()]
         ops += [op for op in loads if not isinstance(op, Put)]
@@ -218,8 +240,10 @@ class _Generator:
             ops += self._vector(at % self.count)
         finishes = 0 if reads or puts else None
         landed = self._landed(at + 1, first)
+        ops += [Fence(), *after]
         if finishes is not None or landed is not None:
-            ops.append(Wait(vm=landed, lgkm=finishes))
+            ties = dict.fromkeys(op.register for op in reads if not op.tracked)
+            ops.append(Wait(vm=landed, lgkm=finishes, ties=tuple(ties)))
         return Cluster(f"memory {at % self.count}", (*ops, Barrier()), "memory")
 
     def _vector(self, number: int) -> tuple[Compute, ...]:
@@ -229,11 +253,13 @@ class _Generator:
         for fragment, read in self.loop.reads.items():
             step, other = divmod(at - read, self.count)
             if other == 0:
-                value = Part(fragment.tile, fragment.part, step)
-                yield Read(value, self.loop.buffers[fragment], fragment.lgkm, tracked=True)
+                value = Part(fragment.tile, fragment.part, step - self.loop.late(fragment.tile))
+                yield Read(value, self.loop.buffers[fragment], fragment.lgkm, tracked=fragment.tracked)
 
     def _last_read(self, tile: str, part: int) -> int:
-        return max(read for f, read in self.loop.reads.items() if (f.tile, f.part) == (tile, part))
+        """Counted from the first memory cluster of the part's own step."""
+        reads = (read for f, read in self.loop.reads.items() if (f.tile, f.part) == (tile, part))
+        return max(reads) + self.count * self.loop.late(tile)
 
     def _loads(self, at: int) -> Iterator[LoadDirect | LoadRegisters | Put]:
         """What is written in a memory cluster into slots that were read for the last time in the one before."""
@@ -256,8 +282,9 @@ class _Generator:
     def _landed(self, at: int, first: int | None) -> int | None:
         """How many loads may be in flight when the reads of a memory cluster begin; None if it needs no load."""
         sources = {source.name: source for source in self.loop.sources}
-        wanted = [read.value for read in _from(first, self._reads(at)) if not sources[read.value.tile].puts]
-        return min((self._newer(value, at - 1) for value in wanted), default=None)
+        wanted = [read.value for read in self._from(first, self._reads(at)) if not sources[read.value.tile].puts]
+        newer = min((self._newer(value, at - 1) for value in wanted), default=None)
+        return None if newer is None else min(newer, TARGETS[self.loop.target].max_vmcnt)
 
     def _newer(self, value: Part, until: int) -> int:
         """Instructions that are issued after a part's load, up to and with a memory cluster."""
@@ -292,16 +319,30 @@ class _Generator:
             cluster = self.memory(at, first=0)
             waits = any(isinstance(op, Wait) for op in cluster.ops)
             ops = cluster.ops if waits else cluster.ops[:-1]
-            if any(not isinstance(op, Fence) for op in ops):
+            if any(not isinstance(op, Fence | Priority) for op in ops):
                 clusters.append(replace(cluster, ops=ops))
         return (*clusters, Cluster("the lag waits", (Barrier(),), only=(LAG,)))
 
+    def epilogue(self) -> tuple[Cluster, ...]:
+        """The groups meet again, nothing is on its way to LDS any more, and late bursts are caught up with."""
+        clusters = [
+            Cluster("the lead waits", (Barrier(),), only=(LEAD,)),
+            Cluster("nothing in flight", (Wait(vm=0, lgkm=0), Barrier())),
+        ]
+        read_to = 1  # the last cluster of the rounds was memory 0
+        for number, burst in enumerate(self.loop.bursts):
+            if burst.late:
+                found = (read for at in range(read_to, number + 1) for read in self._reads(at))
+                reads = [read for read in found if self.loop.late(read.value.tile)]
+                ties = tuple(dict.fromkeys(read.register for read in reads if not read.tracked))
+                memory = (Wait(lgkm=0, ties=ties),) if reads else ()
+                clusters.append(Cluster(f"late {number}", (*reads, *memory, Fence(), self._work(number), Fence())))
+                read_to = number + 1
+        return tuple(clusters)
 
-Access = TypeVar("Access", bound=Read | LoadDirect | LoadRegisters | Put)
-
-
-def _from(first: int | None, ops: Iterable[Access]) -> Iterator[Access]:
-    return (op for op in ops if first is None or op.value.step >= first)
+    def _from(self, first: int | None, ops: Iterable[Access]) -> Iterator[Access]:
+        """Those of steps from `first` on, or of the steps before them that are late."""
+        return (op for op in ops if first is None or op.value.step >= first - self.loop.late(op.value.tile))
 
 
 def load_distance(schedule: Schedule) -> int:

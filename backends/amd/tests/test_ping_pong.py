@@ -12,8 +12,13 @@ import pytest
 import warpwave as ww
 from warpwave import bf16, f32, gl, rt, st
 from warpwave.backends.amd.backend import BACKEND
+from warpwave.backends.amd.tests.harness import assert_allowed
+from warpwave.backends.amd.tests.harness import launch as launch_on_copies
+from warpwave.backends.amd.tests.harness import program as program_of
+from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
 from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.reference import oracle
 from warpwave.tiles.runtime.arrays import borrow
 
 WAVES = 8
@@ -152,6 +157,48 @@ def test_operands_whose_depth_runs_across_rows(target, transposed):
     built = program(target, "bf16", CASES[target, "bf16"][0], transposed)
     for seed, depth in enumerate((32, 160, 288)):
         launch(built, "bf16", (256, 256, depth), transposed, seed=seed)
+
+
+# -- chained products ---------------------------------------------------------------------------------------
+
+
+@lru_cache
+def attention_program(target, causal, keys):
+    """Attention with 8 waves of 32 queries each."""
+    spec = [np.zeros((1, 1, 256, 64), ml_dtypes.bfloat16)] * 4
+    built = attention.compile(
+        *spec, np.zeros((1, 1, 256), np.float32), causal=causal, BQ=256, BK=keys, target="reference"
+    )
+    return program_of(built.ir, target, schedule="ping-pong")
+
+
+ATTENTION = [("gfx950", 64, True), ("gfx942", 32, False)]
+MORE = [("gfx950", 64, False), ("gfx950", 32, True), ("gfx942", 32, True)]
+
+
+@pytest.mark.parametrize(
+    ("target", "keys", "causal"), [*ATTENTION, *(pytest.param(*case, marks=pytest.mark.sweep) for case in MORE)]
+)
+def test_attention_with_any_interleaving(target, keys, causal):
+    """Softmax of one group beside the products of the other; the second product comes a step late."""
+    built = attention_program(target, causal, keys)
+    rng = np.random.default_rng(keys)
+    for seed, (queries, many) in enumerate(((256, 64), (256, 200), (40, 333))):
+        q, o = (rng.standard_normal((1, 1, queries, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
+        k, v = (rng.standard_normal((1, 1, many, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
+        arguments = {"q": q, "k": k, "v": v, "o": o, "lse": np.zeros((1, 1, queries), np.float32)}
+        allowed = oracle(built.kernel, arguments)
+        for name, got in launch_on_copies(built, arguments, seed=seed).items():
+            assert_allowed(got, allowed[name], f"{name} of {queries} queries, {many} keys on {target}")
+
+
+def test_attention_has_one_wait_and_two_barriers_for_each_product():
+    built = attention_program("gfx950", False, 64)
+    mix = built.resources["hot_loop"]["each_iteration"]
+    steps = mix["mfma"] / 16
+    assert (mix["waits"] / steps, mix["barriers"] / steps) == (2, 4)
+    assert built.resources["spills"] == built.resources["scratch_bytes"] == 0
+    assert "accvgpr_moves" not in mix
 
 
 def test_the_reasons_say_what_was_generated():

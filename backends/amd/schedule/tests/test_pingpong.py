@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from warpwave.backends.amd.arch import GFX942, GFX950
 from warpwave.backends.amd.schedule.check import check_schedule, find_problems
-from warpwave.backends.amd.schedule.form import Barrier, Compute, LoadDirect, LoadRegisters, Put, Read, Wait
+from warpwave.backends.amd.schedule.form import (
+    Barrier,
+    Compute,
+    Fence,
+    LoadDirect,
+    LoadRegisters,
+    Priority,
+    Put,
+    Read,
+    Wait,
+)
 from warpwave.backends.amd.schedule.pingpong import Burst, Fragment, PipelinedLoop, Source, flight, ping_pong
 
 
@@ -42,13 +52,8 @@ def of(schedule, kind):
 def test_one_burst_a_step():
     schedule = ping_pong(product(direct()))
     check_schedule(schedule, GFX950)
-    assert [type(op) for op in schedule.body[1].ops if not isinstance(op, Barrier)][1:] == [
-        Read,
-        Read,
-        LoadDirect,
-        LoadDirect,
-        Wait,
-    ]
+    issued = [type(op) for op in schedule.body[1].ops if not isinstance(op, Fence | Priority)]
+    assert issued == [Read, Read, LoadDirect, LoadDirect, Wait, Barrier]
     assert of(schedule, Wait) == [Wait(vm=16, lgkm=0)]  # two steps of two tiles of four instructions stay in flight
     assert {op.value.step for op in of(schedule, Read)} == {1}
     assert {op.value.step for op in of(schedule, LoadDirect)} == {4}
@@ -90,12 +95,42 @@ def test_time_in_flight():
     assert flight(QUARTERS) == 6 * 2 * 256
 
 
+def chain(late):
+    """Attention's loop: a product, vector work, and a product with its result, `late` by a step or not."""
+    k, v = (Fragment(name, 0, 32, 16, tracked=name == "k") for name in "kv")
+    first, second = (Compute(f"product {i} 0 0", (), (), "matrix", 8, 256, 8) for i in (0, 1))
+    work = [Compute(name, (), (), "vector", 60, 400) for name in ("before 1", "after")]
+    bursts = Burst(first, (k,)), Burst(second, (v,), (work[0],), late)
+    return PipelinedLoop("gfx950", 8, tuple(Source(n, 1, 2, 8192, 1) for n in "kv"), bursts, (work[1],))
+
+
+def test_a_late_product_reads_the_tile_of_the_step_before():
+    schedule = ping_pong(chain(late=1))
+    check_schedule(schedule, GFX950)
+    assert [(op.value.tile, op.value.step) for op in of(schedule, Read)] == [("v", -1), ("k", 1)]
+    assert [(op.value.tile, op.value.step) for op in of(schedule, LoadDirect)] == [("k", 2), ("v", 1)]
+    assert [wait.ties for wait in of(schedule, Wait)] == [("fragments 0",), ()]
+    last = [type(op) for op in schedule.epilogues[0][-1].ops if not isinstance(op, Fence)]
+    assert last == [Read, Wait, Compute]
+    check_schedule(ping_pong(chain(late=0)), GFX950)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_bursts_have_priority_over_vector_work_and_accesses_over_bursts(late):
+    def raised(schedule):
+        return {c.kind for c in schedule.body if any(isinstance(op, Priority) and op.level for op in c.ops)}
+
+    assert raised(ping_pong(chain(late))) == {"compute"}
+    assert raised(ping_pong(QUARTERS)) == {"memory"}
+
+
 @st.composite
 def loops(draw):
     """Chains of products of their own tiles, in parts, with vector work between them."""
     slots, through = draw(st.integers(2, 4)), draw(st.booleans())
-    sources, bursts = [], []
-    for number in range(draw(st.integers(1, 3))):
+    sources, bursts, late = [], [], draw(st.integers(0, 1))
+    count = draw(st.integers(1, 3))
+    for number in range(count):
         rows, cols = (1, 1) if through else (draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2])))
         vm, puts = draw(st.integers(1, 3)), draw(st.integers(1, 3)) if through else 0
         for name, parts in ((f"a{number}", rows), (f"b{number}", cols)):
@@ -103,13 +138,14 @@ def loops(draw):
         before = (Compute(f"before {number}", (), (), "vector", 8, 32),) if number and draw(st.booleans()) else ()
         for i in range(rows):
             for j in range(cols):
-                uses = Fragment(f"a{number}", i, 4, 2), Fragment(f"b{number}", j, 2, 1)
+                tracked = draw(st.booleans())
+                uses = Fragment(f"a{number}", i, 4, 2), Fragment(f"b{number}", j, 2, 1, tracked)
                 work = Compute(f"product {number} {i} {j}", (), (), "matrix", 4, 64, 4)
-                bursts.append(Burst(work, uses, before if i == j == 0 else ()))
+                bursts.append(Burst(work, uses, before if i == j == 0 else (), late if number == count - 1 else 0))
     return PipelinedLoop("gfx942" if through else "gfx950", 8, tuple(sources), tuple(bursts))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
 @given(loops())
 def test_every_generated_schedule_is_sound(loop):
     schedule = ping_pong(loop)
