@@ -36,26 +36,30 @@ class HazardCheck:
     schedule: Schedule
     hazards: Hazards
     group: str
-    recent: list[tuple[Event, int]] = field(default_factory=list)  # and the states issued after each
+    states: int = 0  # issued so far
+    recent: list[tuple[Event, frozenset[Cell], int]] = field(default_factory=list)  # with results, and states then
     known: dict[tuple[str, tuple[int, ...]], frozenset[Cell]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tiles = {tile.name: tile for tile in self.schedule.registers}
+        self.reach = self.hazards.reach
 
     def issue(self, event: Event) -> Iterator[Problem]:
         """The next op."""
         if self.schedule.emission == "source":
             return  # the compiler inserts what is needed
-        touched = [self._cells(held) for held in _touches(event.op)]
-        for before, between in self.recent:
-            if any(not written.isdisjoint(cells) for written in self._written(before) for cells in touched):
-                yield from self._check(before, event, between)
-        states = states_of(event.op)
-        kept = [(e, n + states) for e, n in self.recent if n + states < self.hazards.reach]
-        self.recent = [*kept, (event, 0)] if isinstance(event.op, Compute) else kept
+        touched = self._all_cells(_touches(event.op))
+        for before, written, then in self.recent:
+            if not written.isdisjoint(touched):
+                yield from self._check(before, event, self.states - then)
+        self.states += states_of(event.op)
+        while self.recent and self.states - self.recent[0][2] >= self.reach:
+            self.recent.pop(0)
+        if isinstance(event.op, Compute):
+            self.recent.append((event, self._all_cells(event.op.writes), self.states))
 
-    def _written(self, event: Event) -> Iterator[frozenset[Cell]]:
-        return (self._cells(held) for held in event.op.writes) if isinstance(event.op, Compute) else iter(())
+    def _all_cells(self, tiles: tuple[Held, ...]) -> frozenset[Cell]:
+        return frozenset().union(*map(self._cells, tiles)) if len(tiles) != 1 else self._cells(tiles[0])
 
     def _check(self, before: Event, event: Event, between: int) -> Iterator[Problem]:
         first = before.op

@@ -75,34 +75,47 @@ class RegisterFile:
                     self.tied[cell] = event
 
     def _use(self, held: Held, event: Event) -> Iterator[Problem]:
+        wanted = _identity(held.value, event)
         for piece in held.pieces or range(self.tiles[held.register].pieces):
             for cell in self.cells[held.register, piece]:
-                problem = self._use_cell(held, piece, cell, event)
-                if problem:
-                    yield problem
+                content = self.content.get(cell)
+                if not self._is_right(content, held.register, piece, wanted, cell):
+                    yield self._wrong_use(content, held, piece, cell, event)
                     return
 
-    def _use_cell(self, held: Held, piece: int, cell: Cell, event: Event) -> Problem | None:
-        content, wanted = self.content.get(cell), _identity(held.value, event)
-        what = f"uses {held.register}" + (f" for {part_name(held.value, wanted[2])}" if held.value and wanted else "")
+    def _is_right(
+        self, content: Content | None, register: str, piece: int, wanted: Identity | None, cell: Cell
+    ) -> bool:
+        """Whether a cell is sure to hold what a use wants; without content it was filled before the schedule begins."""
         if content is None:
-            if wanted is None:
-                return None  # filled before the schedule begins
+            return wanted is None
+        return (
+            content.register == register
+            and content.piece == piece
+            and (content.event.done is not None or not content.event.counter)
+            and (wanted is None or content.value == wanted)
+            and not self._is_untied(content, cell)
+        )
+
+    def _wrong_use(self, content: Content | None, held: Held, piece: int, cell: Cell, event: Event) -> Problem:
+        """What is wrong with it."""
+        what = f"uses {held.register}"
+        if held.value is not None:
+            what += f" for {part_name(held.value, event.issued.step(held.value))}"
+        if content is None:
             return self._problem("value", held, event, f"{what}, which nothing has filled", "a read of it before this")
+        since = self._place(content.event)
         if (content.register, content.piece) != (held.register, piece):
-            lost = f"{what}, but {_cell_name(cell)} holds {content.register} since {self._place(content.event)}"
+            lost = f"{what}, but {_cell_name(cell)} holds {content.register} since {since}"
             return self._problem("register", held, event, lost, "one live value for each register")
         if content.event.done is None and content.event.counter:
-            counter = content.event.counter
-            early = f"{what} before the {_verb(content.event)} by {self._place(content.event)} has finished"
-            return self._problem("register", held, event, early, f"a wait for {counter}cnt between them")
-        if wanted is not None and content.value != wanted:
-            stale = f"{what}, which holds {_describe(content.value)} from {self._place(content.event)}"
-            return self._problem("value", held, event, stale, "the read of that step before this use")
+            early = f"{what} before the {_verb(content.event)} by {since} has finished"
+            return self._problem("register", held, event, early, f"a wait for {content.event.counter}cnt between them")
         if self._is_untied(content, cell):
-            loose = f"{what}, but no wait since {self._place(content.event)} ties {held.register}"
+            loose = f"{what}, but no wait since {since} ties {held.register}"
             return self._problem("tie", held, event, loose, f"{held.register} as an operand of the wait")
-        return None
+        stale = f"{what}, which holds {_describe(content.value)} from {since}"
+        return self._problem("value", held, event, stale, "the read of that step before this use")
 
     def _is_untied(self, content: Content, cell: Cell) -> bool:
         """Whether a compiler could use the cell before the wait that fills it."""

@@ -75,6 +75,7 @@ class Timeline:
 
     events: list[Event] = field(default_factory=list)
     barriers: int = 0
+    has_tracked: bool = False
     queues: dict[str, deque[tuple[Event, int]]] = field(default_factory=lambda: {"vm": deque(), "lgkm": deque()})
 
     def issue(self, issued: Issued) -> Event:
@@ -82,13 +83,15 @@ class Timeline:
         event = Event(issued, len(self.events), self.barriers)
         self.events.append(event)
         op = issued.op
-        self._wait_for_tracked(event)
+        if self.has_tracked:
+            self._wait_for_tracked(event)
         if isinstance(op, Wait):
             self._wait(event, "vm", op.vm)
             self._wait(event, "lgkm", op.lgkm)
         counter, count = counts(op)
         if count:
             self.queues[counter].append((event, count))
+        self.has_tracked |= isinstance(op, Read | LoadRegisters) and op.tracked
         self.barriers += isinstance(op, Barrier)
         return event
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from warpwave.backends.amd.arch import GFX950
 from warpwave.backends.amd.schedule.check import check_waves, check_workgroup, find_problems
 from warpwave.backends.amd.schedule.form import Schedule
+from warpwave.backends.amd.schedule.interleave import Half, Quadrants, interleave
 from warpwave.backends.amd.schedule.lengths import sufficient_lengths
 
 from .mutants import mutants
@@ -30,6 +31,7 @@ SMALL = {
     "staged": staged(),
     "staged by the compiler": staged(tracked=True),
 }
+LARGE = {**SOUND, "interleave": interleave(Quadrants("gfx950", *(Half(t, 2, 1, 4, 1, 1, 4096) for t in "ab"), 2, 4, 4))}
 LONGEST = 9  # steps of a loop that the interpreter runs; no mutant has needed more than 6
 RANDOM = settings(max_examples=40, deadline=None)
 
@@ -59,17 +61,17 @@ def test_small_schedules(name):
     assert len(caught) > len(pairs) // 3
 
 
-@pytest.mark.parametrize("name", SOUND)
-def test_published_schedules(name):
+@pytest.mark.parametrize("name", LARGE)
+def test_large_schedules(name):
     """Every so many mutants of the large ones; all of them are a sweep."""
-    pairs = list(mutants(SOUND[name]))
+    pairs = list(mutants(LARGE[name]))
     assert list(disagreements(pairs[:: len(pairs) // 3])) == []
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", SOUND)
-def test_all_mutants_of_published_schedules(name):
-    assert list(disagreements(mutants(SOUND[name]))) == []
+@pytest.mark.parametrize("name", LARGE)
+def test_all_mutants_of_large_schedules(name):
+    assert list(disagreements(mutants(LARGE[name]))) == []
 
 
 @pytest.mark.parametrize("name", ["tight ring", "ping-pong", "staged"])
