@@ -10,7 +10,7 @@ from warpwave.backends.nvidia.layout import LANES, ROWS
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.operands import warp_origin
 from warpwave.backends.nvidia.lower.place import SWIZZLES
-from warpwave.backends.nvidia.lower.rings import begins_aligned, box_place, map_number, pipelines
+from warpwave.backends.nvidia.lower.rings import begins_aligned, box_place, has_map, map_number, pipelines
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Block, Op, walk
 from warpwave.tiles.simt.memory import lower_store, open_window
@@ -53,7 +53,7 @@ def reuse_rings(lw: NvidiaLowering) -> int:
 def _suits(lw: NvidiaLowering, op: Op) -> bool:
     tensor, value, *coords = op.operands
     tile = value.tile
-    if tile.rank != 2 or tile.dtype.bits != 16 or tile.space != "register" or tensor.tensor.rank > 5:
+    if tile.rank != 2 or tile.dtype.bits != 16 or tile.space != "register" or not has_map(lw, tensor):
         return False
     layout = lw.layout(value)
     whole = layout.lanes == LANES and layout.extent == tile.shape and not layout.wave_copies

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from warpwave.backends.nvidia.lower.clusters import is_common
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, box_rows, map_of, producer_ops
+from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, box_rows, map_of, producer_slice
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.memory import open_window
@@ -57,7 +57,9 @@ def advance(lw: NvidiaLowering, ring: Ring, group: int) -> None:
 
 def produce(lw: NvidiaLowering, block: Block) -> None:
     """The part of a block that leads to loads, for one thread of the producer."""
-    for op in producer_ops(block, [op for op in block.ops if op.name == "load" and op in lw.rings]) or []:
+    found = producer_slice(block, [op for op in block.ops if op.name == "load" and op in lw.rings])
+    assert found is not None, "can_produce says so before a producer is planned"
+    for op in found.ops:
         lw.body.loc = op.loc
         if op.name == "load" and op in lw.rings:
             _fill_stage(lw, lw.rings[op], [op])

@@ -92,15 +92,21 @@ def can_produce(lw: NvidiaLowering) -> bool:
     """Whether a warp of its own can do all loads that run ahead."""
     loops = list(pipelines(lw.kernel.body))
     bulk = all(_is_bulk(lw, load) for loop in loops for load in staged_loads(loop.regions[0]))
-    return bool(loops) and bulk and producer_ops(lw.kernel.body) is not None
+    return bool(loops) and bulk and producer_slice(lw.kernel.body) is not None
 
 
 def _is_bulk(lw: NvidiaLowering, load: Op) -> bool:
     """A matrix whose columns lie along the tensor's last axis, with zeros outside the tensor."""
     tile: TileType = load.attrs["type"]
     tensor, fill, *coords = load.operands
-    inside = tile.rank == 2 and is_zero_fill(lw, fill) and tensor.tensor.rank <= 5
-    return inside and begins_aligned(lw, load, coords, tile)
+    matrix = tile.rank == 2 and is_zero_fill(lw, fill) and has_map(lw, tensor)
+    return matrix and begins_aligned(lw, load, coords, tile)
+
+
+def has_map(lw: NvidiaLowering, tensor: Value) -> bool:
+    """Whether a tensor has few enough axes for a tensor map."""
+    assert lw.target.tensor_maps is not None
+    return tensor.tensor.rank <= lw.target.tensor_maps.max_rank
 
 
 def begins_aligned(lw: NvidiaLowering, op: Op, coords: Sequence[Value], tile: TileType) -> bool:
@@ -110,51 +116,59 @@ def begins_aligned(lw: NvidiaLowering, op: Op, coords: Sequence[Value], tile: Ti
     return along and origin_divisor(lw, op, coords, tile) * tile.dtype.nbytes % lw.target.tensor_maps.alignment == 0
 
 
-def producer_ops(block: Block, singles: Collection[Op] = ()) -> list[Op] | None:
-    """The ops of a block that the producer executes too, in order; None if it would need tiles or carried values."""
+@dataclass(frozen=True)
+class ProducerSlice:
+    """The ops of a block that the producer executes too, in order, and the values that they need from outside."""
+
+    ops: list[Op]
+    needed: set[Value]
+
+
+def producer_slice(block: Block, singles: Collection[Op] = ()) -> ProducerSlice | None:
+    """What leads to loads that run ahead and to `singles`; None if the producer would need tiles or carried values."""
     kept: list[Op] = []
     needed: set[Value] = set()
     for op in reversed(block.ops):
-        inner = set(op.operands) if op in singles else _needs(op)
+        inner = set(op.operands) if op in singles else _needed_inside(op)
         if inner is None:
             return None
-        if inner:
-            needed.update(inner)
-            kept.append(op)
-        elif any(r in needed for r in op.results):
+        if not inner and any(r in needed for r in op.results):
             if op.name != "grid" and not is_scalar_op(op):
                 return None
-            needed.update(op.operands)
-            kept.append(op)
-    return kept[::-1]
+            inner = set(op.operands)
+        elif not inner:
+            continue
+        needed |= inner
+        kept.append(op)
+    return ProducerSlice(kept[::-1], needed - {r for op in block.ops for r in op.results})
 
 
-def _needs(op: Op) -> set[Value] | None:
+def _needed_inside(op: Op) -> set[Value] | None:
     """What the producer needs from outside an op that contains pipelines; empty if it contains none."""
-    if not op.regions or (not any(True for region in op.regions for _ in pipelines(region)) and not _is_pipeline(op)):
-        return set()
     if _is_pipeline(op):
-        (body,) = op.regions
-        if any(True for _ in pipelines(body)):
-            return None
-        loads = staged_loads(body)
-        inside = set(body.args) | {r for o in body.ops for r in o.results}
-        used = {v for o in [*loads, *feeding(body, loads)] for v in o.operands}
-        return {*op.operands[:3], *(used - inside)}
+        return _needed_by_loads(op)
+    if not any(True for region in op.regions for _ in pipelines(region)):
+        return set()
     if op.name == "while":
         return None
     needed = set(op.operands[:1] if op.name == "if" else op.operands[:3])
     for region in op.regions:
-        ops = producer_ops(region)
-        carried = set(region.args[1:])
-        if ops is None:
+        inner = producer_slice(region)
+        if inner is None or inner.needed & set(region.args[1:]):
             return None
-        inside = {r for o in region.ops for r in o.results} | set(region.args)
-        used = {v for o in ops for v in (_needs(o) or o.operands)}
-        if used & carried:
-            return None
-        needed |= used - inside
+        needed |= inner.needed - set(region.args)
     return needed
+
+
+def _needed_by_loads(pipeline: Op) -> set[Value] | None:
+    """The bounds, and what the loads' coordinates come from."""
+    (body,) = pipeline.regions
+    if any(True for _ in pipelines(body)):
+        return None
+    loads = staged_loads(body)
+    inside = set(body.args) | {r for op in body.ops for r in op.results}
+    used = {v for op in [*loads, *feeding(body, loads)] for v in op.operands}
+    return {*pipeline.operands[:3], *(used - inside)}
 
 
 def _is_pipeline(op: Op) -> bool:
