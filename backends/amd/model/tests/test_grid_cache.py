@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpwave.backends.amd.model.cache import LruCache
@@ -16,12 +16,14 @@ def by_definition(accesses, capacity, sizes):
     return hits
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 12))
 def test_hits_are_those_of_the_stack_distance(accesses, capacity):
     cache, sizes = LruCache(capacity), dict.fromkeys(range(10), 1)
     assert [cache.access(block, 1) for block in accesses] == by_definition(accesses, capacity, sizes)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 9), max_size=60), st.lists(st.integers(1, 5), min_size=10, max_size=10), st.integers(5, 20)
 )

@@ -20,6 +20,7 @@ def problem(rows: int, cols: int, k: int = 256) -> TileGemm:
     return TileGemm(rows * 128, cols * 256, k, 128, 256)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 2, 8]), st.integers(1, 70), st.integers(1, 12))
 def test_orders_of_all_ids_are_those_that_the_device_computes(rows, cols, xcds, chunk, window):
     order, size = GridOrder(xcds, chunk, window), rows * cols
