@@ -24,6 +24,7 @@ BF16 = ml_dtypes.bfloat16
 PRODUCTS = (
     ("gfx950", "bf16", BF16, 64, "multistage"),
     ("gfx950", "bf16", BF16, 64, "ping-pong"),
+    ("gfx950", "bf16", BF16, 64, "interleave"),
     ("gfx950", "fp8", ml_dtypes.float8_e4m3fn, 128, "ping-pong"),
     ("gfx942", "bf16", BF16, 64, "multistage"),
 )
