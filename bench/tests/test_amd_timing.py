@@ -88,11 +88,20 @@ def test_the_record_has_published_orderings(committed, better, worse):
     assert committed[better]["tflops"] > committed[worse]["tflops"]
 
 
-def test_the_record_shows_what_the_schedules_are_for(committed):
-    own = committed["Warpwave bf16 256x256x64, ping-pong, gfx950"]
+@pytest.mark.parametrize("schedule", ["ping-pong", "interleave"])
+def test_the_record_shows_what_the_schedules_are_for(committed, schedule):
+    own = committed[f"Warpwave bf16 256x256x64, {schedule}, gfx950"]
     assert own["loop_matrix_busy"] >= 0.9
     assert own["tflops"] >= 1.2 * committed["Triton 3.9 bf16 256x256x64, 8 waves, gfx950"]["tflops"]
     assert own["tflops"] > committed["Warpwave bf16 256x256x64, multistage, gfx950"]["tflops"]
+
+
+def test_busy_shares_are_those_of_thread_traces(committed):
+    cases = json.loads((amd_timing.RESULTS / "cases.json").read_text())["cases"]
+    traced = {c["name"]: c["published_busy"] for c in cases if "published_busy" in c}
+    assert len(traced) == 4
+    for name, busy in traced.items():
+        assert committed[name]["loop_matrix_busy"] == pytest.approx(busy, abs=0.03)
 
 
 def test_every_case_is_in_the_record(committed):
