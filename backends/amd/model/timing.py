@@ -107,11 +107,12 @@ class Timing:
         """Which share of the time each part was busy."""
         raw, simds = self._raw, self.recorded.target.simds_per_cu
         total = max(self.clocks, 1)
+        slots = sum(count for port, count in raw["issued"].items() if port != "control")
         busy = {
             "matrix": raw["matrix_busy"] / simds,
             "vector": raw["vector_busy"] / simds,
             "scalar": raw["issued"]["scalar"] * SLOT / simds,
-            "issue": sum(raw["issued"].values()) * SLOT / simds,
+            "issue": slots * SLOT / simds,
             "lds banks": raw["lds_busy"],
             "lds return": raw["lds_port_busy"] / 2,
             "vector memory": raw["memory_busy"],
