@@ -44,10 +44,8 @@ inline Exact scaled(Exact value, int power) {
   return value;
 }
 
-// A scale operand is an f32 of which only the exponent field counts (CDNA4 ISA 7.3, converts with scale).
-inline u32 scale_field(f32 scale) { return bits<u32>(scale) >> 23 & 0xffu; }
-
-// The element of a block-scaled tensor: x * 2^(field - 127). A NaN scale makes a NaN.
+// The element of a block-scaled tensor: x * 2^(field - 127), the field being the exponent of an f32 scale (CDNA4 ISA 7.3,
+// converts with scale). A NaN scale makes a NaN.
 inline Exact rescaled(Exact x, u32 field) {
   if (field == kE8m0Nan) x.kind = NumberClass::nan;
   return scaled(x, e8m0_exponent(u8(field)));

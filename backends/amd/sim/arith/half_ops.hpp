@@ -1,4 +1,4 @@
-// f16 functions built from their f32 counterparts, and the fast forms of f16 arithmetic.
+// f16 functions built from their f32 counterparts, and the f32 arithmetic that rounds to f16 as the exact result does.
 #pragma once
 
 #include "convert.hpp"
@@ -28,6 +28,5 @@ WARPWAVE_INLINE f32 wide_fma(f32 a, f32 b, f32 c) {
   const f32 missing = (product - (sum - back)) + (c - back);
   return with_nan_of<f32>(made_odd(sum, missing, bits<u32>(sum)), a, b, c);
 }
-WARPWAVE_INLINE f16 quick_fma(f16 a, f16 b, f16 c) { return to_f16(wide_fma(to_f32(a), to_f32(b), to_f32(c))); }
 
 }  // namespace amdsim::arith
