@@ -26,6 +26,12 @@ template <class T> DEVICE T in_register(T x) {
   return x;
 }
 
+// The same, in a register that only matrix and memory instructions use: for tiles as long as all of those.
+template <class T> DEVICE T in_accumulation_register(T x) {
+  asm("" : "+a"(x));
+  return x;
+}
+
 // A value that all lanes share, in a scalar register: divisions leave theirs in vector registers, and with it all
 // that is computed from them.
 DEVICE int same_for_all(int x) { return __builtin_amdgcn_readfirstlane(x); }

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from warpwave.backends.amd.arch import WAVE, Target
 from warpwave.backends.amd.lower.place import place_shared
-from warpwave.backends.amd.plan import Plan
+from warpwave.backends.amd.plan import INTERLEAVE, Plan
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
@@ -39,10 +39,12 @@ class AmdLowering(Lowering):
 
     def set_item(self, name: str, text: str, value: Value) -> None:
         """Items of a long tile in the order written, a few at a time: all at once would not fit the registers."""
-        items = len(self.layout(value).items)
-        if items < LONG_TILE or (value.tile.dtype.bits != 32 and items < LONGEST_TILE):
+        items, words = len(self.layout(value).items), value.tile.dtype.bits == 32
+        fills_all = items >= LONGEST_TILE and self.plan.schedule == INTERLEAVE
+        if items < LONG_TILE or not (words or fills_all):
             return super().set_item(name, text, value)
-        self.body.line(f"{name}.set(i, {f'in_register({text})' if value.tile.dtype.bits == 32 else text});")
+        keep = "in_accumulation_register" if fills_all else "in_register"
+        self.body.line(f"{name}.set(i, {f'{keep}({text})' if words else text});")
         self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
         return None
 

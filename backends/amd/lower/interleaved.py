@@ -39,7 +39,7 @@ from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedErro
 
 QUARTERS = (2, 2)
 READ_BYTES = 16
-LONGEST_OFFSET = 0xFFFF  # of an LDS instruction
+RING_BYTES = 1 << 16  # what the offset of an LDS instruction reaches
 TAB = "\\t"  # before instructions, as in the compiler's own text
 SETTLE = 20  # wait states after the last product, whose results the compiler does not see coming
 
@@ -149,7 +149,7 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
         return "its quadrants have too few matrix instructions for the memory's", "use larger tiles"
     if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
         return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
-    if any(_last_offset(bursts, o) > LONGEST_OFFSET for o in operands):
+    if any(_last_offset(bursts, o) > RING_BYTES - 1 for o in operands):
         return "a ring of tiles is longer than the offsets of LDS instructions reach", "use fewer stages"
     return "", ""
 
@@ -335,7 +335,7 @@ class _Block:
         if not mfma.mnemonic.endswith("f8f6f4"):
             return ""
         codes = {"fp8e4m3": 0, "fp8e5m2": 1}
-        return f" cbsz:{codes[mfma.b]} blgp:{codes[mfma.a]}"
+        return f" cbsz:{codes[mfma.a]} blgp:{codes[mfma.b]}"
 
     def _read(self, op: Read) -> str:
         operand = self.operands[op.value.tile]

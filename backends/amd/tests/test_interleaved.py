@@ -15,12 +15,17 @@ from warpwave.kernels.gemm import gemm
 from warpwave.tiles.errors import TileValueError, UnsupportedError
 from warpwave.tiles.runtime.arrays import borrow
 
-DTYPES = {"bf16": ml_dtypes.bfloat16, "fp8e4m3": ml_dtypes.float8_e4m3fn}
+DTYPES = {
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "fp8e4m3": ml_dtypes.float8_e4m3fn,
+    "fp8e5m2": ml_dtypes.float8_e5m2,
+}
 DEPTH = {"bf16": 64, "fp8e4m3": 128}
 
 
-def captured(dtype, *, transpose_b=True, bm=256, bn=256, bk=None):
-    a, b = (np.zeros((512, 512), DTYPES[dtype]) for _ in range(2))
+def captured(dtype, *, other=None, transpose_b=True, bm=256, bn=256, bk=None):
+    a, b = (np.zeros((512, 512), DTYPES[d]) for d in (dtype, other or dtype))
     sizes = {"BM": bm, "BN": bn, "BK": bk or DEPTH[dtype]}
     c = np.zeros((512, 512), np.float32)
     return gemm.compile(a, b, c, transpose_b=transpose_b, target="reference", **sizes).ir
@@ -31,18 +36,18 @@ def program(dtype, pin=""):
     return BACKEND.compile(captured(dtype), "amd:gfx950", {"schedule": "interleave", "pin": pin})
 
 
-def launch(built, dtype, shape, **how):
+def launch(built, dtype, shape, *, other=None, **how):
     """Run on small integers, whose sums are exact."""
     m, n, k = shape
     rng = np.random.default_rng(m + n + k)
-    a, b = (rng.integers(-3, 4, (rows, k)).astype(DTYPES[dtype]) for rows in (m, n))
+    a, b = (rng.integers(-3, 4, (rows, k)).astype(DTYPES[d]) for rows, d in ((m, dtype), (n, other or dtype)))
     c = np.zeros((m, n), np.float32)
     report = built.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)}, **how)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
     return report
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DEPTH)
 def test_the_hot_loop(dtype):
     """Two steps of 256 x 256: nothing but products, memory, three waits and two barriers a step, and their scalars."""
     built = program(dtype)
@@ -73,11 +78,27 @@ def test_edges_of_the_result():
     launch(program("bf16"), "bf16", (300, 130, 256))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DEPTH)
 def test_any_interleaving_of_waves(dtype):
     """Strict simulation, in which direct loads land as late as their waits allow."""
     for seed in range(1, 6):
         launch(program(dtype), dtype, (256, 256, 5 * DEPTH[dtype]), seed=seed)
+
+
+@pytest.mark.parametrize(("dtype", "other"), [("fp8e5m2", "fp8e4m3")])
+def test_formats_that_differ(dtype, other):
+    """Each operand's format is told to the instruction."""
+    built = BACKEND.compile(
+        captured(dtype, other=other, bm=128, bn=128, bk=128), "amd:gfx950", {"schedule": "interleave"}
+    )
+    launch(built, dtype, (128, 128, 384), other=other)
+
+
+def test_other_tiles():
+    """Three slots of 128 x 256; more would not be within reach of one address."""
+    built = BACKEND.compile(captured("f16", bm=128, bk=64), "amd:gfx950", {"schedule": "interleave"})
+    for steps in (2, 3, 4, 5, 7):
+        launch(built, "f16", (128, 256, 64 * steps), seed=steps)
 
 
 def test_no_bank_conflicts():
