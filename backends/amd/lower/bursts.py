@@ -294,6 +294,10 @@ def _expect_schedulable(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], sta
         raise refused(op, f"it needs 8 waves, there are {lw.waves}", "drop waves=, or pass waves=8")
     if stages < 2:
         raise refused(op, "only one step's tiles fit the LDS", "use smaller tiles or a smaller depth of the step")
+    uneven = next((load for load in ring if load.stage_bytes % (lw.threads * DIRECT)), None)
+    if uneven is not None and DIRECT in lw.target.direct_to_lds_widths:  # waits count what every wave issues
+        why = f"the loads of {uneven.tile} are not the same number of whole instructions for all waves"
+        raise refused(uneven.op, why, "use larger tiles, or drop schedule=")
     for inner in body.ops:
         if inner in ahead or inner.name in ("mma", "yield"):
             continue

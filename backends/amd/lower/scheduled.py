@@ -242,7 +242,8 @@ class _Emission:
         self.untaken = [read for read in self.untaken if read[0] not in op.ties]
 
     def _pack(self, operand: Operand, name: str) -> None:
-        packed = f"bits<vec<u32, {_words(operand)}>>({operand.which}[i])"
+        # not `bits`: clang gives its copies for vectors of these and of the builtins' types one name
+        packed = f"__builtin_bit_cast(vec<u32, {_words(operand)}>, {operand.which}[i])"
         self.lw.body.line(f"EACH(i, {len(operand.places)}) {name}[s][i] = {packed};")
 
     def _compute(self, op: Compute) -> None:
@@ -306,7 +307,9 @@ class _Emission:
 
     def _unpack(self, operand: Operand, name: str) -> None:
         kind = f"vec<{operand.kind}, {operand.per_lane}>"
-        self.lw.body.line(f"EACH(i, {len(operand.places)}) {operand.which}[i] = bits<{kind}>({name}[s][i]);")
+        self.lw.body.line(
+            f"EACH(i, {len(operand.places)}) {operand.which}[i] = __builtin_bit_cast({kind}, {name}[s][i]);"
+        )
 
 
 def _words(operand: Operand) -> int:
