@@ -28,7 +28,7 @@ from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 FLAGS = ("--std=c++20", "--fmad=false", "--generate-line-info", "--ptxas-options=-v", "--diag-suppress=177")
 REMEDY = "pip install nvidia-cuda-nvrtc cuda-bindings"
 INCLUDE = Path(__file__).parent / "include"
-ALL = 2**32 - 1  # every tensor: what `.asm` and `.resources` show
+ALL = 2**64 - 1  # every tensor: what `.asm` and `.resources` show
 CONTEXT = 2  # lines of source shown around an error
 
 
@@ -74,7 +74,8 @@ def build(lowered: Lowered, target: Target, wide: int, tma: int) -> Built:
             "nvcc is installed",
             hint=REMEDY,
         )
-    options = (*FLAGS, f"--gpu-architecture={target.arch}", f"-DWIDE={wide}u", f"-DTMA={tma}u")
+    macros = f"-DWIDE={wide & 0xFFFFFFFF}u", f"-DROWS={wide >> 32}u", f"-DTMA={tma}u"
+    options = (*FLAGS, f"--gpu-architecture={target.arch}", *macros)
     folder = cache_directory() / _key(lowered, compiler, options)
     if not (folder / "kernel.cubin").exists():
         _save(folder, _compile(compiler, lowered, target, options))

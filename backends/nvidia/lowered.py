@@ -9,10 +9,11 @@ A kernel's C parameters are, in this order:
 - `struct { int sizes[4]; }`, the grid's sizes, padded with 1;
 - `int *status`, then `unsigned long long *prints` if the kernel prints.
 
-A source is compiled once for each variant that is launched, with -DWIDE=<mask>u and -DTMA=<mask>u; bit i of a mask
-is the kernel's i-th tensor parameter, and the runtime sets it where the tensor at hand allows
+A source is compiled once for each variant that is launched, with -DWIDE=<mask>u, -DROWS=<mask>u and -DTMA=<mask>u; bit
+i of a mask is the kernel's i-th tensor parameter, and the runtime sets it where the tensor at hand allows
 
 - WIDE: rows contiguous, 16-byte aligned, of whole 16-byte units;
+- ROWS: rows contiguous;
 - TMA: base 16-byte aligned, last stride 1, other strides positive multiples of 16 bytes below 2^40, no extent 0.
 
 Strides of axes with one element do not count, as nothing lies there. A cluster launch's grid is rounded up to whole

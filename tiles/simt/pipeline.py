@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from warpwave.tiles.ir import OPS, Block, Op
@@ -108,13 +108,14 @@ class Loop:
         for op in feeding(self.body, [load.op for load in self.ring]):
             self.lw.lower_op(op)
 
-    def iteration(self, counter: str, stage: str) -> None:
-        """This iteration's computation, on its stage."""
+    def iteration(self, counter: str, stage: str, last: Callable[[], None] = lambda: None) -> None:
+        """This iteration's computation, on its stage; `last` emits what stands before results are carried on."""
         lw = self.lw
         self.count(counter)
         for load in self.ring:
             lw.shared[load.op.result] = load.at(stage)
         lower_block(lw, self.rest())
+        last()
         assign_all(lw, self.names, self.op.results, self.body.terminator.operands)
 
     def count(self, iteration: str) -> None:

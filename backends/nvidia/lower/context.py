@@ -50,6 +50,7 @@ class NvidiaLowering(Lowering):
         self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
         self.late: dict[Op, Late] = {}  # what the loop before leaves to each loop
         self.groups = 0  # wgmma groups committed so far
+        self.shifts = 0  # pipelines whose unaligned rows are shifted into place
 
     def lower_op(self, op: Op) -> None:
         """Emit one op."""

@@ -22,7 +22,8 @@ from warpwave.backends.nvidia.lower.outbox import (
     stores_come_last,
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
-from warpwave.backends.nvidia.lower.rings import can_produce, is_scalar_op, make_rings, single_loads
+from warpwave.backends.nvidia.lower.rings import can_produce, is_scalar_op, make_rings, pipelines, single_loads
+from warpwave.backends.nvidia.lower.scattered import is_scattered, lower_scattered_store
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
 from warpwave.backends.nvidia.lowered import Lowered
@@ -53,6 +54,8 @@ def _lower_barrier(lw: NvidiaLowering, _: Op) -> None:
 def _lower_store(lw: NvidiaLowering, op: Op) -> None:
     if op in lw.posted:
         lower_posted_store(lw, op)
+    elif is_scattered(lw, op):
+        lower_scattered_store(lw, op)
     else:
         lower_store(lw, op)
 
@@ -95,13 +98,38 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
         _fit(plain, _emit)
         return _lowered([plain])
     special = _lowering(kernel, target, replace(plain.plan, producer=True, stages=ring_stages(plain.plan, options)))
-    plain.plan.idle = True
+    plain.plan.idle, plain.plan.stages = True, special.plan.stages
     wanted = next((size for size in SIZES if options.get("cluster") == size), 1)
     if can_share(special, wanted):
         special.plan.cluster = plain.plan.cluster = wanted
-    _fit(plain, _emit)
     _fit(special, _emit_specialised)
-    return _lowered([special, plain])
+    unaligned = _for_unaligned_rows(kernel, target, options, special.plan)
+    if unaligned is None:
+        _fit(plain, _emit)
+    return _lowered([special, unaligned or plain])
+
+
+def _for_unaligned_rows(
+    kernel: Kernel, target: Target, options: dict[str, object], special: Plan
+) -> NvidiaLowering | None:
+    """The text for tensors that the engine does not take, if its loads ahead can be shifted into place; else None.
+
+    Its product is mma.sync's and shared by all of the block's warps: shifting takes longer than products, and leaves
+    less to one warpgroup's latency. Kernels with more products keep what they have in registers by wgmma.
+    """
+    if len(special.products) > 1 or special.cluster > 1:
+        return None
+    warps = 1 << ((special.threads // WARP).bit_length() - 1)
+    older = replace(target, has=target.has - {"wgmma"})
+    try:
+        plan = make_plan(kernel, older, {**options, "warps": warps})
+        plan.idle = warps * WARP < special.threads
+        plan.persistent, plan.folded, plan.stages = special.persistent, special.folded, special.stages
+        lw = _lowering(kernel, older, plan)
+        _fit(lw, _emit)
+    except (UnsupportedError, ResourceError):  # split for another number of warps, or too large for this way
+        return None
+    return lw if lw.shifts == len(list(pipelines(lw.kernel.body))) else None
 
 
 def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> NvidiaLowering:

@@ -8,14 +8,14 @@ wait for a stage's "full" barrier and hand it back through its "empty" barrier.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.tiles.ir import Op, Value
+from warpwave.backends.nvidia.lower.shifted import UNIT, Shifted, is_zero_fill, shifted, staging_room
+from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.memory import Window, emit_load, open_window
 from warpwave.tiles.simt.pipeline import Loop, StagedLoad, reserve, staged_loads
 from warpwave.tiles.simt.shared import wide_layout, write_shared
-
-UNIT = 16  # bytes of one cp.async
 
 
 def choose_stages(lw: NvidiaLowering, op: Op, loads: list[Op]) -> int:
@@ -38,51 +38,80 @@ def lower_pipeline(lw: NvidiaLowering, op: Op) -> bool:
         consume(lw, op)
         return True
     stages = choose_stages(lw, op, loads)
-    ring = [reserve(lw, load, stages) for load in loads]
+    room = staging_room(lw, loads, stages)
+    ring = [_reserve(lw, load, stages, more) for load, more in zip(loads, room or [0] * len(loads), strict=True)]
     lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {stages} stages by cp.async")
-    _Multistage(lw, Loop(lw, op, ring, stages)).emit()
+    lw.shifts += room is not None
+    loop = Loop(lw, op, ring, stages)
+    _Multistage(lw, loop, shifted(lw, loop, room) if room else None).emit()
     return True
+
+
+def _reserve(lw: NvidiaLowering, load: Op, stages: int, more: int) -> StagedLoad:
+    """A ring, and so many bytes behind it."""
+    ring = reserve(lw, load, stages)
+    if more:
+        lw.allocate(more)
+    return ring
 
 
 @dataclass(frozen=True)
 class _Multistage:
+    """`shifted` says how unaligned rows come to lie in the operands' tiles, if there is room for that."""
+
     lw: NvidiaLowering
     loop: Loop
+    shifted: Shifted | None
 
     def emit(self) -> None:
         """Copies of stages - 1 iterations are in flight; one barrier an iteration, two if there is one stage."""
         loop, lw = self.loop, self.lw
-        ahead = max(loop.stages - 1, 1)
         loop.declare()
         lw.body.line("{")
         lw.enter_region()
         lw.barrier()  # the ring may lie where others still read
+        first, depth = f"{loop.stages - 1}", f"{loop.stages}"
+        if self.shifted:
+            first, depth = self.shifted.declare()
+            self.shifted.prepare()
         with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
             loop.coordinates_at("iteration")
             for load in loop.ring:
                 self._copy(load)
-        with lw.body.each(ahead if loop.stages > 1 else 0):
-            lw.body.line(f"if (i < {loop.trips}) ahead(i, i);")
-            lw.body.line("ptx::cp_async_commit();")
+        if loop.stages > 1:
+            with lw.body.block(f"for (int i = 0; i < {first}; ++i)"):
+                lw.body.line(f"if (i < {loop.trips}) ahead(i, i);")
+                lw.body.line("ptx::cp_async_commit();")
+        if self.shifted:
+            self.shifted.shift_first()
         counter = lw.fresh("iteration")
         with lw.body.block(f"for (int {counter} = 0; {counter} < {loop.trips}; ++{counter})"):
-            lw.body.line(f"const int stage = {counter} % {loop.stages};")
-            if loop.stages > 1:
-                lw.body.line(f"ptx::cp_async_wait<{ahead - 1}>();")
-                lw.barrier()
-                lw.body.line(f"const int next = {counter} + {ahead};")
-                lw.body.line(f"if (next < {loop.trips}) ahead(next, next % {loop.stages});")
-                lw.body.line("ptx::cp_async_commit();")
-            else:
-                lw.barrier()
-                lw.body.line(f"ahead({counter}, 0);")
-                lw.body.line("ptx::cp_async_commit();")
-                lw.body.line("ptx::cp_async_wait<0>();")
-                lw.barrier()
+            self._arrive(counter, first, depth)
             lw.unfinished_reads = True
-            loop.iteration(counter, "stage")
+            if self.shifted:
+                loop.iteration(counter, self.shifted.slot(counter), partial(self.shifted.shift_next, counter))
+            else:
+                loop.iteration(counter, "stage")
             lw.enter_region()
         lw.body.line("}")
+
+    def _arrive(self, counter: str, first: str, depth: str) -> None:
+        """This iteration's tiles are there for all warps, and a later one's are on their way."""
+        loop, lw = self.loop, self.lw
+        lw.body.line(f"const int stage = {counter} % {depth};")
+        if loop.stages == 1:
+            lw.barrier()
+            lw.body.line(f"ahead({counter}, 0);")
+            lw.body.line("ptx::cp_async_commit();")
+            lw.body.line("ptx::cp_async_wait<0>();")
+            lw.barrier()
+            return
+        wait = f"ptx::cp_async_wait<{loop.stages - 2}>();"
+        lw.body.line(self.shifted.wait(wait) if self.shifted else wait)
+        lw.barrier()
+        lw.body.line(f"const int next = {counter} + {first};")
+        lw.body.line(f"if (next < {loop.trips}) ahead(next, next % {depth});")
+        lw.body.line("ptx::cp_async_commit();")
 
     def _copy(self, load: StagedLoad) -> None:
         """Start one tile's copies into `stage`; what cp.async cannot move goes through registers."""
@@ -90,6 +119,10 @@ class _Multistage:
         tensor, fill, *coords = load.op.operands
         window = open_window(lw, tensor, coords, tile, load.op)
         target = load.at("stage")
+        if self.shifted:
+            with lw.body.block(f"if constexpr ({self.shifted.name})"):
+                self.shifted.copy(load, window)
+            lw.body.lines[-1] = lw.body.lines[-1] + " else"
         fits = is_zero_fill(lw, fill) and window.divisor * tile.dtype.nbytes % UNIT == 0
         fits = fits and tile.shape[-1] * tile.dtype.nbytes % UNIT == 0
         if fits:
@@ -121,9 +154,3 @@ class _Multistage:
             target = f"smem_at + {load.at('stage').address('row', 'col')}"
             copy = f"ptx::cp_async<{UNIT}>({target}, {source}, inside ? {UNIT} : 0);"
             lw.body.line(copy if total % threads == 0 else f"if (unit < {total}) {copy}")
-
-
-def is_zero_fill(lw: NvidiaLowering, fill: Value) -> bool:
-    """Whether out-of-range elements read as zero, which is what the copy engines write there."""
-    made = lw.definitions.get(fill)
-    return made is not None and made.name == "constant" and made.attrs["value"] == 0

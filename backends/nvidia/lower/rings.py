@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.pipeline import is_zero_fill
+from warpwave.backends.nvidia.lower.shifted import is_zero_fill
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import OPS, Block, Op, Value, walk
 from warpwave.tiles.simt.alignment import origin_divisor

@@ -68,10 +68,10 @@ def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -
 
 
 def _variant(kernel: Kernel) -> list[str]:
-    """One bit of WIDE and of TMA for each tensor: the host looks at strides and alignment."""
+    """One bit of WIDE, of ROWS and of TMA for each tensor: the host looks at strides and alignment."""
     tensors = _tensors(kernel)
     lines = []
-    for mask in ("WIDE", "TMA"):
+    for mask in ("WIDE", "ROWS", "TMA"):
         lines += [f"#ifndef {mask}", f"#define {mask} 0xffffffff", "#endif"]
         bits = [f"{mask} >> {i} & 1" if i < 32 else "false" for i in range(len(tensors))]
         lines += [f"constexpr bool {mask.lower()}_{n} = {bit};" for n, bit in zip(tensors, bits, strict=True)]

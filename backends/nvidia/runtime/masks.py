@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import TensorMapLimits
 
-ALL = 2**32 - 1
+ALL = 2**64 - 1
 UNIT = 16  # bytes of a wide access
 _LIMITS = TensorMapLimits()
 
@@ -42,10 +42,19 @@ def fits_maps(view: View) -> bool:
     return all(0 < s < _LIMITS.max_stride and s % _LIMITS.alignment == 0 for s in view.outer)
 
 
+def has_rows(view: View) -> bool:
+    """Rows contiguous, wherever they begin."""
+    return bool(view.shape) and (view.strides[-1] == 1 or view.shape[-1] == 1)
+
+
 def wide_mask(views: Sequence[View]) -> int:
-    """Bit i is set if the i-th tensor is wide; bits of no tensor are set, as in ALL. Later than the 32nd: narrow."""
+    """Bit i is set if the i-th tensor is wide, bit 32 + i if its rows are contiguous.
+
+    Bits of no tensor are set, as in ALL. Later than the 32nd: neither.
+    """
     narrow = sum(1 << i for i, view in enumerate(views[:32]) if not is_wide(view))
-    return ALL & ~narrow
+    apart = sum(1 << i for i, view in enumerate(views[:32]) if not has_rows(view))
+    return ALL & ~narrow & ~(apart << 32)
 
 
 def map_mask(views: Sequence[View], mapped: Sequence[bool]) -> int:

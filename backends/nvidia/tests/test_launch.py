@@ -110,11 +110,11 @@ def test_a_grid_beyond_the_limit_is_refused(fake):
 @pytest.mark.parametrize(
     ("x", "wide", "tma"),
     [
-        (matrix(), "ffffffff", "1"),
-        (matrix(100, 63), "fffffffc", "0"),
-        (np.zeros((100, 65), np.float32)[:, 1:], "fffffffe", "0"),
-        (np.zeros((100, 68), np.float32)[:, :64], "ffffffff", "1"),
-        (np.zeros((64, 100), np.float32).T, "fffffffe", "0"),
+        (matrix(), "ffffffffffffffff", "1"),
+        (matrix(100, 63), "fffffffffffffffc", "0"),
+        (np.zeros((100, 65), np.float32)[:, 1:], "fffffffffffffffe", "0"),
+        (np.zeros((100, 68), np.float32)[:, :64], "ffffffffffffffff", "1"),
+        (np.zeros((64, 100), np.float32).T, "fffffffefffffffe", "0"),
     ],
     ids=["best", "odd", "misaligned", "padded", "transposed"],
 )

@@ -214,9 +214,10 @@ def test_tensors_for_the_copy_engine(tensor, fits):
 def test_masks_have_a_bit_for_each_of_the_first_32_tensors():
     wide, narrow = view((64, 64)), view((64, 65))
     assert masks.wide_mask([wide, narrow, wide]) == ALL & ~2
-    assert masks.wide_mask([narrow] * 40) == 0
+    assert masks.wide_mask([narrow] * 40) == ALL & ~0xFFFFFFFF
+    assert masks.wide_mask([wide, view((64, 64), (1, 64)), wide]) == ALL & ~2 & ~(2 << 32)
     assert masks.map_mask([wide, narrow, wide, wide], [True, True, False, True]) == 0b1001
-    assert masks.map_mask([wide] * 40, [True] * 40) == ALL
+    assert masks.map_mask([wide] * 40, [True] * 40) == 2**32 - 1
 
 
 # -- tensor maps --------------------------------------------------------------------------------------

@@ -46,6 +46,29 @@ template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const T *
 }
 template <class T, class V> DEVICE void store_vector(T *p, V x) { *(word<V> *)p = bits<word<V>>(x); }
 
+// N times 16 bytes that begin `skipped` (0 to 15) bytes inside two neighbouring units at from(i), to to(i). A warp's
+// lanes skip the same, so that words are chosen by a branch.
+template <int Words, int N, class From, class To> DEVICE void shift_words(int bits, From from, To to) {
+  constexpr int together = N % 4 == 0 ? 4 : N % 3 == 0 ? 3 : N % 2 == 0 ? 2 : 1;  // reads that wait for no write
+  EACH(group, N / together) {
+    uint4 a[together], b[together];
+    EACH(i, together) a[i] = from(group * together + i)[0], b[i] = from(group * together + i)[1];
+    EACH(i, together) {
+      const u32 x[8] = {a[i].x, a[i].y, a[i].z, a[i].w, b[i].x, b[i].y, b[i].z, b[i].w};
+      vec<u32, 4> y;
+      EACH(j, 4) y[j] = __funnelshift_r(x[j + Words], x[j + Words + 1], bits);
+      *to(group * together + i) = ww::bits<uint4>(y);
+    }
+  }
+}
+template <int N, class From, class To> DEVICE void shift_units(int skipped, From from, To to) {
+  const int words = __shfl_sync(~0u, skipped >> 2, 0), bits = skipped % 4 * 8;
+  if (words == 0) shift_words<0, N>(bits, from, to);
+  else if (words == 1) shift_words<1, N>(bits, from, to);
+  else if (words == 2) shift_words<2, N>(bits, from, to);
+  else shift_words<3, N>(bits, from, to);
+}
+
 template <class T> DEVICE void add_by_swapping(T *p, T x) {
   u32 *around = (u32 *)((u64)p & ~3ul);
   int shift = ((u64)p & 2) * 8;
