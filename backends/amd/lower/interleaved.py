@@ -33,7 +33,7 @@ from warpwave.backends.amd.schedule.form import (
     Schedule,
     Wait,
 )
-from warpwave.backends.amd.schedule.interleave import Half, Quadrants, interleave, one_by_one
+from warpwave.backends.amd.schedule.interleave import LOADS_A_POINTER, Half, Quadrants, interleave, one_by_one
 from warpwave.backends.amd.schedule.registers import cells_of
 from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedError
 
@@ -382,4 +382,4 @@ def _idle(states: int) -> list[str]:
     return [f"s_nop {min(16, states - done) - 1}" for done in range(0, states, 16)]
 
 
-assert MAX_SHARED_M0 * ROUND <= 4096  # what `instruction_offset` adds fits the instruction
+assert MAX_SHARED_M0 == LOADS_A_POINTER  # the schedule sets M0 for as many loads as share it
