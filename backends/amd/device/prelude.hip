@@ -455,6 +455,15 @@ template <class T> DEVICE T load_if(bool inside, const GLOBAL T *p, T fill) {
   return x;
 }
 
+template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const GLOBAL T *p, T fill) {
+  vec<T, N> x;
+  EACH(i, N) x[i] = fill;
+  if (inside) x = *(const GLOBAL vec<T, N> *)p;
+  return x;
+}
+
+template <class T, class V> DEVICE void store_vector(GLOBAL T *p, V x) { *(GLOBAL V *)p = x; }
+
 template <class T> DEVICE void atomic_add(GLOBAL T *p, T x) {
   if constexpr (sizeof(T) == 4) {
     // Memory of the device itself: without this promise a float addition becomes a compare-and-swap loop.
@@ -570,11 +579,12 @@ DEVICE vec<u32, 4> buffer_words(const GLOBAL char *p) {
   return {(u32)address, (u32)(address >> 32), BUFFER_BYTES, 0x00027000};
 }
 
-// N elements of 4, 8 or 16 bytes in all; `moved` is the same for all lanes.
+// N elements of 4, 8 or 16 bytes in all; `moved` is the same for all lanes. Not by `bits`: clang would give its copies for
+// the builtins' vectors and for ours one name.
 template <class T, int N> DEVICE vec<T, N> load_buffer(__amdgpu_buffer_rsrc_t from, int offset, int moved) {
-  if constexpr (sizeof(T) * N == 16) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b128(from, offset, moved, 0));
-  else if constexpr (sizeof(T) * N == 8) return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b64(from, offset, moved, 0));
-  else return bits<vec<T, N>>(__builtin_amdgcn_raw_buffer_load_b32(from, offset, moved, 0));
+  if constexpr (sizeof(T) * N == 16) return __builtin_bit_cast(vec<T, N>, __builtin_amdgcn_raw_buffer_load_b128(from, offset, moved, 0));
+  else if constexpr (sizeof(T) * N == 8) return __builtin_bit_cast(vec<T, N>, __builtin_amdgcn_raw_buffer_load_b64(from, offset, moved, 0));
+  else return __builtin_bit_cast(vec<T, N>, __builtin_amdgcn_raw_buffer_load_b32(from, offset, moved, 0));
 }
 
 template <class V> DEVICE void store_buffer(__amdgpu_buffer_rsrc_t to, int offset, V x) {
