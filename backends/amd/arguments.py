@@ -52,7 +52,9 @@ class Packer:
         self._chip = target.chips[0]
         atomic = {op.operands[0] for op in walk(kernel.body) if op.name == "atomic_add"}
         self._units = tuple(4 if value in atomic else 1 for value in kernel.params)
-        self._reaches = [reach for value, reach in reached_extents(kernel).items() if isinstance(value.type, TensorType)]
+        self._reaches = [
+            reach for value, reach in reached_extents(kernel).items() if isinstance(value.type, TensorType)
+        ]
         self._decide = _before_grid(kernel)
         self.numbers_decide = any(
             decides and not isinstance(v.type, TensorType)

@@ -31,16 +31,13 @@ class Coordinates:
 class Machine:
     """What the text of the code depends on: the target's name, the lanes of a wave, and two C names.
 
-    `wave` is the C name of the wave's number in its workgroup, `memory` of the workgroup's shared memory. With
-    `offsets`, wide accesses are made of an address that a wave's lanes share and of each lane's offset from there in
-    32 bits: `load_at_if` and `store_at_if` instead of `load_vector_if` and `store_vector`.
+    `wave` is the C name of the wave's number in its workgroup, `memory` of the workgroup's shared memory.
     """
 
     name: str
     lanes: int
     wave: str
     memory: str
-    offsets: bool = False
 
 
 class Lowering(ABC):
@@ -254,6 +251,13 @@ class Lowering(ABC):
         if self.unseen_writes:
             self.barrier()
         self.unfinished_reads = True
+
+    def by_offsets(self, layout: Layout) -> bool:
+        """Whether wide accesses to a tile are made of an address that a wave's lanes share, and of offsets of 32 bits.
+
+        These are `load_at_if` and `store_at_if` instead of `load_vector_if` and `store_vector`.
+        """
+        return False
 
     def unsupported(self, op: Op, what: str, hint: str) -> UnsupportedError:
         """An error at the user's line."""

@@ -159,19 +159,19 @@ def _vector_loads(lw: Lowering, window: Window, layout: Layout, tile: TileType, 
     kind = ctype(tile.dtype)
     with lw.body.each(len(layout.items) // run):
         element = _element(lw, window, layout, tile.shape, f"i * {run}")
-        lw.body.line(f"const vec<{kind}, {run}> x = {_wide_load(lw, element, kind, run, fill)};")
+        lw.body.line(f"const vec<{kind}, {run}> x = {_wide_load(lw, element, layout, kind, run, fill)};")
         set_run(lw, name, layout, tile.dtype, run)
 
 
-def _wide_load(lw: Lowering, element: _Element, kind: str, run: int, fill: str) -> str:
-    if lw.machine.offsets:
+def _wide_load(lw: Lowering, element: _Element, layout: Layout, kind: str, run: int, fill: str) -> str:
+    if lw.by_offsets(layout):
         return f"load_at_if<{kind}, {run}>({element.inside}, {element.base}, (int)({element.offset}), {fill})"
     return f"load_vector_if<{kind}, {run}>({element.inside}, {element.pointer}, {fill})"
 
 
-def _wide_store(lw: Lowering, element: _Element, primary: str) -> str:
+def _wide_store(lw: Lowering, element: _Element, layout: Layout, primary: str) -> str:
     condition = both(primary, element.inside)
-    if lw.machine.offsets:
+    if lw.by_offsets(layout):
         return f"store_at_if({condition}, {element.base}, (int)({element.offset}), x);"
     return f"if ({condition}) store_vector({element.pointer}, x);"
 
@@ -215,7 +215,7 @@ def lower_store(lw: Lowering, op: Op) -> None:
         with lw.body.block(f"if constexpr ({window.wide})"), lw.body.each(len(layout.items) // run):
             element = _element(lw, window, layout, tile.shape, f"i * {run}")
             declare_run(lw, name, layout, tile.dtype, run)
-            lw.body.line(_wide_store(lw, element, primary))
+            lw.body.line(_wide_store(lw, element, layout, primary))
         lw.body.lines[-1] = lw.body.lines[-1] + " else"
     with lw.body.each(len(layout.items)):
         element = _element(lw, window, layout, tile.shape, "i")

@@ -23,9 +23,7 @@ class AmdLowering(Lowering):
     def __init__(
         self, kernel: Kernel, target: Target, plan: Plan, layouts: dict[Value, Layout], definitions: dict[Value, Op]
     ) -> None:
-        super().__init__(
-            kernel, Machine(target.name, WAVE, "wave", "lds", offsets=True), plan.waves, layouts, definitions
-        )
+        super().__init__(kernel, Machine(target.name, WAVE, "wave", "lds"), plan.waves, layouts, definitions)
         self.target = target
         self.plan = plan
         self._refusal: Callable[[], Exception] | None = None
@@ -47,6 +45,10 @@ class AmdLowering(Lowering):
         self.body.line(f"{name}.set(i, {f'{keep}({text})' if words else text});")
         self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
         return None
+
+    def by_offsets(self, layout: Layout) -> bool:
+        """Buffers leave out lanes without branches; a long tile leaves no registers for its offsets."""
+        return len(layout.items) < LONG_TILE
 
     def emit_barrier(self) -> None:
         """The text of a barrier of all waves; an error where a schedule counts them."""
