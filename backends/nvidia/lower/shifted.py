@@ -80,7 +80,8 @@ class Shifted:
         lw, tile = self.lw, load.tile
         size, origin = tile.dtype.nbytes, window.origins[1]
         total = tile.shape[0] * _units_of_row(tile)
-        inside = f"min({window.tensor}.extents[{window.axes[1]}] - {origin}, {tile.shape[1]}) * {size}"
+        most = tile.shape[1] + UNIT // size  # so that only a row's end is no whole unit
+        inside = f"min({window.tensor}.extents[{window.axes[1]}] - {origin}, {most}) * {size}"
         left = lw.fresh("left")
         lw.body.line(f"const int {left} = {origin} >= 0 ? {inside} : {-OUTSIDE};")
         with lw.body.each(self._units(load)):
@@ -90,10 +91,10 @@ class Shifted:
                 start, before = (f"{name}{number}_{self.name}[i]" for name in (start, before))
             else:
                 self._unit(load, window)
-            lw.body.line(f"const int bytes = min(max({left} + {before}, 0), {UNIT});")
             lw.body.line(f"const int unit = i * {lw.threads} + thread;")
-            source = f"(const u8 *){start} + (long){origin} * {size}"
-            copy = f"ptx::cp_async<{UNIT}>(smem_at + {self._staging(load, 'stage')} + unit * {UNIT}, {source}, bytes);"
+            target = f"smem + {self._staging(load, 'stage')} + unit * {UNIT}"
+            source = f"{start} + (long){origin} * {size}, {left} + {before}"
+            copy = f"copy_unit({target}, {source}, {window.tensor}.data);"
             lw.body.line(copy if total % lw.threads == 0 else f"if (unit < {total}) {copy}")
 
     def _unit(self, load: StagedLoad, window: Window) -> None:

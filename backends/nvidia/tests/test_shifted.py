@@ -47,12 +47,22 @@ def test_staging_lies_behind_the_operands_places():
     constants = {"BM": 128, "BN": 128, "BK": 64, "transpose_b": True}
     source = gemm.compile(x, x, x, target="nvidia:sm80", options=options, **constants).program.source
     depth = int(re.search(r"constexpr int depth_\d+ = shifted_\d+ \? (\d+) : 4;", source)[1])
-    copies = re.findall(r"cp_async<16>\(smem_at \+ (\d+) \+ \(stage\) \* (\d+) \+ unit \* 16,", source)
+    copies = re.findall(r"copy_unit\(smem \+ (\d+) \+ \(stage\) \* (\d+) \+ unit \* 16,", source)
     slots = [(int(base), int(size)) for base, size in copies]
     tile, staged = 128 * 64 * 2, 128 * 144
     more = 2 * staged - 2 * tile
     assert slots == [(2 * tile, staged), (4 * tile + more + 2 * tile, staged)]
     assert depth == 2
+
+
+def test_copies_are_whole_units_or_none():
+    """cp.async of a part of a unit names memory beyond the part, which compute-sanitizer reports at an array's end."""
+    x = ww.spec("bf16[1000,1001]")
+    program = gemm.compile(x, x, x, transpose_b=True, target="nvidia:sm80").program
+    assert "cp_async<16>(smem_at" in program.source  # aligned rows: whole by their nature
+    (text,) = re.findall(r"if constexpr \(shifted_\d+\) \{\s+const int left.*?\} else", program.source, re.S)[:1]
+    assert "copy_unit(" in text
+    assert "cp_async<16>" not in text
 
 
 # -- on a GPU -----------------------------------------------------------------------------------------

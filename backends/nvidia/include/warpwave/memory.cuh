@@ -1,6 +1,7 @@
 // Global memory: tensors as arguments, predicated accesses of 1 to 16 bytes, atomic additions.
 #pragma once
 #include "convert.cuh"
+#include "ptx/cp_async.cuh"
 
 namespace ww {
 
@@ -45,6 +46,19 @@ template <class T, int N> DEVICE vec<T, N> load_vector_if(bool inside, const T *
   return bits<vec<T, N>>(w);
 }
 template <class T, class V> DEVICE void store_vector(T *p, V x) { *(word<V> *)p = bits<word<V>>(x); }
+
+// The aligned 16 bytes at `from`, of which `bytes` are read and the rest is zero, to shared memory: by cp.async whole or
+// not at all, element by element at the end of a row. `inside` is any address that may be read.
+template <class T> DEVICE void copy_unit(u8 *to, u64 from, int bytes, const T *inside) {
+  if (bytes <= 0 || bytes >= 16) {
+    const u64 source = bytes > 0 ? from : (u64)inside / 16 * 16;
+    ptx::cp_async<16>(ptx::shared_address(to), (const void *)source, bytes > 0 ? 16 : 0);
+  } else {
+    vec<T, 16 / sizeof(T)> x;
+    EACH(i, 16 / (int)sizeof(T)) x[i] = i * (int)sizeof(T) < bytes ? ((const T *)from)[i] : zero<T>();
+    *(uint4 *)to = bits<uint4>(x);
+  }
+}
 
 // N times 16 bytes that begin `skipped` (0 to 15) bytes inside two neighbouring units at from(i), to to(i). A warp's
 // lanes skip the same, so that words are chosen by a branch.
