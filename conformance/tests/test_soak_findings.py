@@ -8,6 +8,7 @@ import pytest
 import warpwave as ww
 from warpwave.conformance.contract import TARGETS, allowed
 from warpwave.conformance.tests.test_cases import GFX942, GFX950, assert_within
+from warpwave.conformance.verdicts import Level, judge
 from warpwave.tiles.reference import CONTRACT
 
 SIMULATED = pytest.mark.parametrize("target", [GFX942, GFX950])
@@ -82,3 +83,39 @@ def test_atomic_sums_of_subnormals(target):
     assert not estimate.agrees(np.array([2.0**-120], np.float32)).any()
     ordinary = {"x": np.ones((4, 2), np.float32), "out": np.zeros(1, np.float32)}
     assert allowed(ir, ordinary, target)["out"].bound == 0  # nothing is that small
+
+
+@ww.kernel
+def two_products(a: ww.gl, b: ww.gl, c: ww.gl, limits: ww.gl, out: ww.gl, other: ww.gl):
+    limit = ww.load(limits, (0,), ww.rv[ww.f32, 8])
+    left = ww.load(a, (0, 0), ww.rt[a.dtype, 8, 32])
+    first = ww.mma_AB(ww.zeros(ww.rt[ww.f32, 8, 5]), left, ww.load(b, (0, 0), ww.rt[b.dtype, 32, 5]))
+    second = ww.mma_ABt(ww.zeros(ww.rt[ww.f32, 8, 1]), left, ww.load(c, (0, 0), ww.rt[c.dtype, 1, 32]))
+    ww.store(out, (0, 0), first / limit[:, None])
+    ww.store(other, (0, 0), ww.maximum(second, limit[:, None]))
+
+
+@SIMULATED
+def test_what_follows_from_one_product_does_not_lay_out_another(target):
+    rng = np.random.default_rng(1)
+    a, b, c = (rng.standard_normal(s).astype(np.float16) for s in ((8, 32), (32, 5), (1, 32)))
+    arguments = {"a": a, "b": b, "c": c, "limits": np.ones(8, np.float32)}
+    outputs = {"out": np.zeros((8, 5), np.float32), "other": np.zeros((8, 1), np.float32)}
+    assert_within(two_products, target, {**arguments, **outputs})
+
+
+@ww.kernel
+def centred(x: ww.gl, out: ww.gl):
+    rows = ww.load(x, (0, 0), ww.rt[ww.f32, 3, 7])
+    mean = ww.sum(rows, axis=1) * (1 / 7)
+    ww.store(out, (0,), ww.sum(rows - mean[:, None], axis=1))
+
+
+def test_a_zero_whose_sign_is_not_certain_may_have_either():
+    x = np.random.default_rng(2).standard_normal((3, 7)).astype(np.float32)
+    arguments = {"x": x, "out": np.zeros(3, ww.fp8e4m3.numpy)}  # what is left of the sum is far below fp8
+    ir = centred.compile(**arguments, target="reference").ir
+    estimate = allowed(ir, arguments, "any")["out"]
+    for zeros in (np.zeros(3), -np.zeros(3)):
+        got, exact = zeros.astype(ww.fp8e4m3.numpy), -zeros.astype(ww.fp8e4m3.numpy)
+        assert judge("out", got, estimate, exact).level is Level.WITHIN

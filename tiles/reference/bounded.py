@@ -14,6 +14,7 @@ from warpwave.tiles.dtypes import DType
 from warpwave.tiles.reference.formats import round_to
 
 Array = npt.NDArray[Any]
+SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +55,13 @@ class Bounded:
 
     @property
     def radius(self) -> Array:
-        """Largest distance from the value: 0 where certain, inf where a limit is infinite."""
+        """Largest distance from the value: 0 where certain, inf where a limit is infinite.
+
+        Where only the sign of a zero is not certain it is the smallest number, as 0 says that the sign is, too.
+        """
         value, low, high = (x.astype(np.float64) for x in (self.value, self.low, self.high))
         with np.errstate(invalid="ignore"):  # an infinity minus itself, where the other limit or certainty decides
-            return np.where(self.unsure, np.fmax(high - value, value - low), 0.0)
+            return np.where(self.unsure, np.fmax(np.fmax(high - value, value - low), SMALLEST), 0.0)
 
     @property
     def magnitude(self) -> Array:

@@ -8,7 +8,7 @@ could not be given fitting layouts, lowering converts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from warpwave.tiles.ir import Kernel, Op, Value, walk
@@ -89,10 +89,20 @@ class Assigner:
 
     def give(self, value: Value, layout: Layout) -> None:
         """Lay out a value and its family, then what follows from it."""
-        if value in self.layouts or not is_laid_out(value):
-            return
-        for member in self.families[value]:
-            self.layouts[member] = layout
+        if is_laid_out(value):
+            self.give_all([(value, layout)])
+
+    def give_all(self, layouts: Iterable[tuple[Value, Layout]]) -> None:
+        """Lay out several values and their families before what follows from any of them, which may reach another."""
+        new = []
+        for value, layout in layouts:
+            if value not in self.layouts:
+                self.layouts.update(dict.fromkeys(self.families[value], layout))
+                new.append(value)
+        for value in new:
+            self._follow_family(value)
+
+    def _follow_family(self, value: Value) -> None:
         for op in walk(self.kernel.body):
             if any(v in self.families[value] for v in [*op.operands, *op.results] if is_laid_out(v)):
                 self._follow(op)
