@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +23,8 @@ def folder(owner: str) -> Path:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file of the cache so that others see all of it or nothing, also with several processes."""
+    import tempfile  # importing the language does without
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:

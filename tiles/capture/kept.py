@@ -7,7 +7,6 @@ kept.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -21,7 +20,7 @@ import numpy as np
 from warpwave.tiles import disk_cache
 from warpwave.tiles.capture.capture import Captured, capture
 from warpwave.tiles.capture.dependencies import ABSENT, Dependencies
-from warpwave.tiles.capture.portable import NotPortable, is_ours, picture, source_picture, was_captured_from
+from warpwave.tiles.capture.portable import NotPortable, digest, is_ours, picture, source_picture, was_captured_from
 from warpwave.tiles.ir.serial import from_json, to_json
 from warpwave.tiles.types import Type
 
@@ -55,17 +54,17 @@ def _place(
         ]
     except NotPortable:
         return None
-    return disk_cache.folder("captured") / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
+    return disk_cache.folder("captured") / f"{digest(json.dumps(parts))}.json"
 
 
 def _surroundings() -> list[Any]:
-    """Python, NumPy, and all files of the language as the file system knows them: reading them would take longer."""
+    """Python, NumPy, and the files of the language as the file system knows them: reading them would take longer."""
     own: list[Any] = []
-    for folder, inner, names in os.walk(_TILES):
-        inner[:] = sorted(name for name in inner if name not in ("tests", "__pycache__"))
-        for path in [os.path.join(folder, name) for name in sorted(names) if name.endswith(".py")]:
-            s = os.stat(path)
-            own.append([path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino])
+    for folder in ("", "capture", "ir", "language", "passes"):
+        for entry in sorted(os.scandir(_TILES / folder), key=lambda e: e.name):
+            if entry.name.endswith(".py"):
+                s = entry.stat()
+                own.append([entry.path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino])
     return [sys.version, np.__version__, own]
 
 

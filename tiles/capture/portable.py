@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import cmath
 import functools
-import hashlib
 import linecache
 import math
 import operator
@@ -111,22 +110,25 @@ def _helper(value: Any, helpers: list[types.FunctionType]) -> list[Any]:
 def source_picture(function: types.FunctionType) -> list[Any]:
     """What finds the function in its file, and a digest of the file as a capture that starts now would read it."""
     code = function.__code__
-    columns = hashlib.sha256(code.co_linetable).hexdigest()  # tells functions of one line apart
+    columns = code.co_linetable.hex()  # tells functions of one line apart
     names = [*code.co_varnames, "", *code.co_freevars]
     file = code.co_filename
     linecache.checkcache(file)
-    text = _digest("".join(linecache.getlines(file)))
+    text = digest("".join(linecache.getlines(file)))
     return ["function", function.__module__, file, code.co_firstlineno, code.co_name, names, columns, text]
 
 
 def was_captured_from(function: types.FunctionType, pictured: list[Any]) -> bool:
     """Whether this process ran the function from the very text that its picture tells of."""
     source = find_source(function.__code__)
-    return source is not None and _digest(source.text) == pictured[7]
+    return source is not None and digest(source.text) == pictured[7]
 
 
 @functools.lru_cache(maxsize=256)
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """A short name for a text."""
+    import hashlib  # importing the language does without
+
     return hashlib.sha256(text.encode()).hexdigest()
 
 
