@@ -60,7 +60,9 @@ def accumulated(terms: Terms, dtype: DType, loss: float) -> Bounded:
     error = np.where(representable, 0.0, gamma * terms.magnitude + underflow)
     total = terms.total
     overflow = (np.asarray(terms.additions) > 0) & ~(terms.magnitude + error <= fmt.largest)
-    return settle(total.value, total.low - error, total.high + error, overflow).rounded(dtype)
+    with np.errstate(invalid="ignore"):  # an infinite limit and an infinite error: an overflow, which settles it
+        low, high = total.low - error, total.high + error
+    return settle(total.value, low, high, overflow).rounded(dtype)
 
 
 def _with_specials(finite: Bounded, special: Array, has_special: Array, loose: Array) -> Bounded:
