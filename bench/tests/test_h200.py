@@ -215,6 +215,7 @@ def test_upstream_is_a_peer_only_where_it_is_right(monkeypatch):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_check_runs_the_suites_cases(monkeypatch, tmp_path, capsys, jobs):
+    monkeypatch.setenv(check.PTX, "0")  # which the check sets for its processes; put back after the test
     """Here on the reference: the same cases, contract and report as on a device."""
     command = [
         "check",

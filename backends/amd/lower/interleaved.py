@@ -8,6 +8,7 @@ states are the schedule's, which is checked before it is emitted.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from warpwave.backends.amd.lower.bursts import ELSEWHERE, Bursts
@@ -33,7 +34,14 @@ from warpwave.backends.amd.schedule.form import (
     Schedule,
     Wait,
 )
-from warpwave.backends.amd.schedule.interleave import LOADS_A_POINTER, Half, Quadrants, interleave, one_by_one
+from warpwave.backends.amd.schedule.interleave import (
+    LOADS_A_POINTER,
+    Half,
+    Quadrants,
+    has_room,
+    interleave,
+    one_by_one,
+)
 from warpwave.backends.amd.schedule.registers import cells_of
 from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedError
 
@@ -147,6 +155,9 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
         return "its tiles do not split into quarters of whole loads", "use larger tiles, such as 256 x 256 x 64"
     if min(len(o.places) for o in operands) < 4:
         return "its quadrants have too few matrix instructions for the memory's", "use larger tiles"
+    halves = [_half(bursts, o) for o in operands]
+    if not has_room(math.prod(h.blocks for h in halves) * halves[0].depth, max(h.loads for h in halves)):
+        return "its quadrants have too few matrix instructions for their loads", "use larger tiles, such as 256 x 256"
     if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
         return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
     if any(_last_offset(bursts, o) > RING_BYTES - 1 for o in operands):
@@ -300,7 +311,7 @@ class _Block:
             text += [f"s_cmp_eq_u32 {left}, {count}", f"s_cbranch_scc1 {label}"]
         for count, clusters in schedule.epilogues.items():
             text += [f"{ends[count]}:", *self._clusters(clusters), f"s_branch {done}"]
-        return [*text, f"{done}:", *_idle(SETTLE), "s_mov_b32 m0, %1"]
+        return [*text, f"{done}:", "s_mov_b32 m0, %1", *_idle(SETTLE)]
 
     def _clusters(self, clusters: tuple[Cluster, ...]) -> list[str]:
         return [text for cluster in clusters for op in cluster.ops for text in self._op(op)]

@@ -13,6 +13,7 @@ from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG, Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
+from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op, clone, walk
 from warpwave.tiles.simt.alignment import definitions
 from warpwave.tiles.simt.layout import round_up
@@ -95,6 +96,12 @@ def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLower
     for op in kernel.body.ops:
         if op.name != "check" or op not in before_grid:  # launch conditions are the host's
             lower_op(lw, op)
+    if plan.schedule in (PING_PONG, INTERLEAVE) and not plan.schedules:
+        raise UnsupportedError(
+            f"schedule={plan.schedule!r} is for products in a pipelined loop, and {kernel.name} has none",
+            loc=kernel.loc,
+            hint="load the product's tiles in a loop over ww.pipeline, or drop schedule=",
+        )
     return lw
 
 

@@ -28,9 +28,11 @@ def allocate(schedule: Schedule, target: Target, by_hand: Mapping[str, Ranges] |
     The first `reserve` vector registers stay free. ResourceError if there are too few.
     """
     given = by_hand or {}
-    for tile in schedule.registers:
-        _expect_whole_pieces(schedule, tile, given.get(tile.name, ()))
     conflicts = _conflicts(schedule)
+    for tile in schedule.registers:
+        if tile.name in given:
+            _expect_whole_pieces(schedule, tile, given[tile.name])
+            _expect_free(schedule, tile, given, conflicts[tile.name])
     places: dict[str, Ranges] = dict(given)
     for tile in sorted(schedule.registers, key=lambda t: (t.name not in given, -t.count)):
         if tile.name in places:
@@ -46,7 +48,7 @@ def allocate(schedule: Schedule, target: Target, by_hand: Mapping[str, Ranges] |
 
 def _expect_whole_pieces(schedule: Schedule, tile: RegisterTile, ranges: Ranges) -> None:
     """Instructions name the registers of a piece as a row that begins at an even one."""
-    each = tile.count // tile.pieces
+    each = tile.count // tile.pieces * _pieces_together(schedule, tile)
     for first, last in ranges:
         if first % 2 or (last - first + 1) % each:
             raise TileValueError(
@@ -54,6 +56,28 @@ def _expect_whole_pieces(schedule: Schedule, tile: RegisterTile, ranges: Ranges)
                 loc=schedule.loc,
                 hint="begin at an even register, and give each run a multiple of that",
             )
+
+
+def _pieces_together(schedule: Schedule, tile: RegisterTile) -> int:
+    """Pieces of the tile that one instruction takes as a row."""
+    used = (h for op in _computes(schedule) for h in (*op.reads, *op.writes) if h.register == tile.name)
+    return max((len(h.pieces) for h in used), default=1) or tile.pieces
+
+
+def _expect_free(schedule: Schedule, tile: RegisterTile, given: Mapping[str, Ranges], conflicts: set[str]) -> None:
+    """As many registers as the tile has, none reserved, and none of another such tile that is needed with it."""
+    numbers = _numbers(given[tile.name])
+    if len(numbers) != tile.count or sum(last - first + 1 for first, last in given[tile.name]) != tile.count:
+        why, hint = f"gives {tile.name} {len(numbers)} registers", f"it has {tile.count}"
+    elif min(numbers) < schedule.reserve:
+        why = f"gives {tile.name} registers among the first {schedule.reserve}"
+        hint = f"those are for everything else: begin at v{schedule.reserve}"
+    else:
+        clash = next((n for n in given if n in conflicts and not numbers.isdisjoint(_numbers(given[n]))), None)
+        if clash is None:
+            return
+        why, hint = f"gives {tile.name} and {clash} the same registers", "both are needed at once"
+    raise TileValueError(f"pin= {why}", loc=schedule.loc, hint=hint)
 
 
 def _conflicts(schedule: Schedule) -> dict[str, set[str]]:

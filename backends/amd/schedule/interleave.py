@@ -35,7 +35,7 @@ from warpwave.backends.amd.schedule.form import (
     SharedTile,
     Wait,
 )
-from warpwave.tiles.errors import Loc
+from warpwave.tiles.errors import InternalError, Loc
 
 ORDER = ("a0", "b0", "b1", "a1")  # of the halves' loads
 QUADRANTS = (("a0", "b0"), ("a0", "b1"), ("a1", "b0"), ("a1", "b1"))
@@ -234,19 +234,26 @@ class _Steps:
         return tuple(LoadDirect(self.part(name, step), 1, (piece,)) for piece in range(self.half(name).loads))
 
 
+def has_room(products: int, loads: int) -> bool:
+    """Whether a quadrant's loads and their pointers have products of their own to stand behind."""
+    return products - 1 >= 2 * loads
+
+
 def interleaved(products: Sequence[Compute], reads: Sequence[Read], loads: Sequence[LoadDirect]) -> Iterator[Op]:
     """At most one memory instruction after each product: reads first, which the next quadrant waits for.
 
     Loads are spread over what is left. A load's pointer (M0) is set a product before it, because the instruction
     after a write of M0 must not be a load.
     """
+    if not has_room(len(products), len(loads)):
+        raise InternalError(f"{len(products)} products leave no room for {len(loads)} loads and their pointers")
     slots = len(products) - 1
     after: dict[int, list[Op]] = {i: [read] for i, read in zip(range(slots), reads, strict=False)}
     if len(reads) > slots:
         after[slots - 1] += reads[slots:]
-    start = min(len(reads), slots - 2 * len(loads)) if loads else 0
+    start = min(len(reads), slots - 2 * len(loads))
     for number, load in enumerate(loads):
-        at = max(start, 0) + (number * 2 + 1) * (slots - max(start, 0)) // (2 * len(loads))
+        at = start + (number * 2 + 1) * (slots - start) // (2 * len(loads))
         after.setdefault(at - 1, []).extend(_pointer(load))
         after.setdefault(at, []).append(load)
     for i, product in enumerate(products):

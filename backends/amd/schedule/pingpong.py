@@ -314,7 +314,7 @@ class _Generator:
     def prologue(self) -> tuple[Cluster, ...]:
         """The memory clusters up to the first step's first burst, as far as their steps exist; then the skew."""
         ahead = self.count * (max(s.slots for s in self.loop.sources) + 2)
-        clusters = [Cluster("nobody reads", (Barrier(),))]
+        clusters = [Cluster("nobody reads", (Wait(lgkm=0), Barrier()))]
         for at in range(-ahead, 1):
             cluster = self.memory(at, first=0)
             waits = any(isinstance(op, Wait) for op in cluster.ops)

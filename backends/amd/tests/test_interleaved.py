@@ -89,9 +89,17 @@ def test_any_interleaving_of_waves(dtype):
 def test_formats_that_differ(dtype, other):
     """Each operand's format is told to the instruction."""
     built = BACKEND.compile(
-        captured(dtype, other=other, bm=128, bn=128, bk=128), "amd:gfx950", {"schedule": "interleave"}
+        captured(dtype, other=other, bm=256, bn=256, bk=128), "amd:gfx950", {"schedule": "interleave"}
     )
-    launch(built, dtype, (128, 128, 384), other=other)
+    launch(built, dtype, (256, 256, 640), other=other)
+
+
+@pytest.mark.parametrize("tile", [(128, 128), (128, 256), (256, 128)])
+def test_quadrants_without_room_for_their_loads(tile):
+    """A load's pointer is set one product before it: there must be two products for each load."""
+    kernel = captured("fp8e4m3", bm=tile[0], bn=tile[1], bk=128)
+    with pytest.raises(UnsupportedError, match="too few matrix instructions for their loads"):
+        BACKEND.compile(kernel, "amd:gfx950", {"schedule": "interleave"})
 
 
 def test_other_tiles():

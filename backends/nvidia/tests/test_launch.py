@@ -224,6 +224,7 @@ def test_another_kind_of_gpu_is_refused(fake):
 
 def test_code_of_an_older_target_runs_as_ptx_if_that_is_asked_for(fake, monkeypatch, tmp_path):
     monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path))
+    monkeypatch.delenv(devices.PTX, raising=False)
     program = program_of(*lowered_scale(), SM80)
     with pytest.raises(LaunchError, match=r"compiled for nvidia:sm80, its arrays are on device 0 \(NVIDIA H200"):
         program.run(arguments())

@@ -71,7 +71,8 @@ def test_memory_instructions_stand_alone_between_products():
     passes=st.sampled_from([4, 8, 16]),
 )
 def test_every_one_is_sound(blocks, depth, reads, loads, slots, passes):
-    loop = quadrants(blocks, depth, reads, loads, slots, passes)
+    room = (blocks * blocks * depth - 1) // 2
+    loop = quadrants(blocks, depth, reads, min(loads, room), slots, passes)
     schedule = allocate(interleave(loop), GFX950)
     assert list(find_problems(schedule, GFX950)) == []
     assert first_fault(schedule, 2 * slots + 1, tries=0) is None
@@ -140,12 +141,32 @@ def test_tiles_are_pinned_by_hand():
     assert found["c01"] == "a0-a63"
 
 
-def test_pins_that_clash_are_found_by_the_checker():
-    by_hand = parse_ranges("a0=v128-v159,b0=v130-v161")
-    problems = list(find_problems(allocate(interleave(SMALL), GFX950, {}), GFX950))
-    assert problems == []
-    clash = allocate(interleave(quadrants()), GFX950, by_hand)
-    assert any(p.missing == "one live value for each register" for p in find_problems(clash, GFX950))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a0=v128-v159,b0=v130-v161", "gives (a0|b0) and (a0|b0) the same registers"),
+        ("a0=v64-v79", "gives a0 16 registers"),
+        ("a0=v64-v95+v80-v95", "gives a0 32 registers"),
+        ("a0=v0-v31", "gives a0 registers among the first 56"),
+    ],
+)
+def test_pins_that_cannot_be(text, words):
+    with pytest.raises(TileValueError, match=words):
+        allocate(interleave(quadrants()), GFX950, parse_ranges(text))
+
+
+def test_registers_that_clash_are_found_by_the_checker():
+    schedule = allocate(interleave(quadrants()), GFX950)
+    place = {tile.name: tile.pinned for tile in schedule.registers}
+    both = tuple(replace(t, pinned=place["a0"]) if t.name == "b0" else t for t in schedule.registers)
+    problems = list(find_problems(replace(schedule, registers=both), GFX950))
+    assert any(p.missing == "one live value for each register" for p in problems)
+
+
+def test_fragments_of_two_pieces_are_pinned_as_a_row():
+    """An fp8 fragment is brought by two reads of four registers, and is one operand of eight."""
+    with pytest.raises(TileValueError, match="is no row of whole pieces of a0, 8 registers each"):
+        allocate(interleave(quadrants(depth=1, reads=2)), GFX950, parse_ranges("a0=v64-v67+v72-v99"))
 
 
 @pytest.mark.parametrize("text", ["a0", "a0=", "=a0-a3", "a0=v3-v1", "a0=v1-a3", "a0=v0-v256", "a0=x0-x3"])

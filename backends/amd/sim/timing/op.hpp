@@ -33,7 +33,7 @@ struct Op {
   RegRange accumulator;    // matrix: SrcC
 };
 
-// Clocks, and bytes a clock, of one compute unit; backends/amd/model/rates.py says where each comes from.
+// Clocks, and bytes a clock, of one compute unit; backends/amd/rates.py says where each comes from.
 struct Rates {
   u32 matrix_result[17] = {};   // from an XDL's issue until its result may be used, by passes
   u32 other_matrix_result = 0;  // wait states beyond the passes of f32 and f64 forms
