@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.ir import Kernel, Op
+from warpwave.tiles.ir import Kernel, Op, walk
 from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import (
     Families,
@@ -101,13 +101,15 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     if options.get("schedule", "auto") not in SCHEDULES:
         hint = f"schedules are {', '.join(SCHEDULES)}"
         raise UnsupportedError(f"unknown schedule {options['schedule']!r}", loc=kernel.loc, hint=hint)
+    _expect_possible(kernel, options)
     plan = Plan(0, options.get("stages") or WANTED_STAGES, window=options.get("window") or WINDOW)
     plan.overlap = bool(options.get("overlap", True))
     plan.lag = int(options.get("lag", LAG))
     plan.blocks = int(options.get("blocks", 1))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
-    plan.turns = bool(options.get("turns", plan.warps == 12 and _held_registers(found) <= TURNS_HELD * plan.warps))
+    few = plan.warps == 12 and _held_registers(found) <= TURNS_HELD * plan.warps
+    plan.turns = bool(options.get("turns", few)) and _writes_no_shared_memory(kernel)
     grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
     for op in found:
         engine = _engine(op, target, grouped)
@@ -117,13 +119,35 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         plan.reasons.append(f"{op.loc}: {engine}, warps {over[0]} x {over[1]} over {rows} x {cols}")
     plan.windowed = is_tile_grid(kernel, shared)
     uneven = uneven_axes(kernel)
-    plan.folded = grouped and uneven == {_last_axis(kernel)}
+    plan.folded = grouped and not plan.windowed and uneven == {_last_axis(kernel)}
     plan.persistent = grouped and (plan.folded or uneven == set())
     if plan.windowed:
         plan.reasons.append("blocks in windows over the tile grid, which share what they read in the L2")
     if not found:
         _ask_for_residents(kernel, target, plan)
     return plan
+
+
+def _expect_possible(kernel: Kernel, options: Mapping[str, Any]) -> None:
+    for name, least in (("lag", 0), ("blocks", 1), ("window", 1), ("cluster", 1)):
+        if int(options.get(name, least)) < least:
+            hint = f"{name} is at least {least}"
+            raise UnsupportedError(f"there is no {name}={options[name]}", loc=kernel.loc, hint=hint)
+
+
+def _writes_no_shared_memory(kernel: Kernel) -> bool:
+    """Whether in its loops warps never wait for each other's writes, as one that waits for its turn could not."""
+    inside = [o for op in walk(kernel.body) if op.name == "for" for o in walk(op.regions[0])]
+    products = [o for o in inside if o.name == "mma"]
+    written = any(
+        isinstance(v.type, TileType) and v.type.space == "shared" and o.name != "load"
+        for o in inside
+        for v in o.results
+    )
+    moved = any(o.operands[2].tile.space == "register" for o in products) or any(
+        o.operands[1].tile.space == "register" and o.operands[1].tile.dtype.bits != 16 for o in products
+    )
+    return not written and not moved and not any(o.name == "barrier" or o.name.startswith("shared_") for o in inside)
 
 
 def ring_stages(plan: Plan, options: Mapping[str, Any]) -> int:

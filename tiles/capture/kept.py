@@ -7,6 +7,7 @@ kept.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from warpwave.tiles import disk_cache
 from warpwave.tiles.capture.capture import Captured, capture
 from warpwave.tiles.capture.dependencies import ABSENT, Dependencies
 from warpwave.tiles.capture.portable import NotPortable, digest, is_ours, picture, source_picture, was_captured_from
+from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir.serial import from_json, to_json
 from warpwave.tiles.types import Type
 
@@ -142,7 +144,7 @@ def _load(path: Path, function: types.FunctionType, constants: Mapping[str, Any]
     """The kept kernel, if all that it took from outside is still there and the same."""
     try:
         found = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (OSError, ValueError):  # not kept, or nothing that can be read
         return None
     reachable, seen = _Reachable(function, constants), Dependencies()
     for steps, name, pictured in found["reads"]:
@@ -168,4 +170,6 @@ def _save(path: Path, function: types.FunctionType, constants: Mapping[str, Any]
         reads = list(_reads(captured, _Reachable(function, constants)))
     except NotPortable:
         return
-    disk_cache.write_whole(path, json.dumps({"reads": reads, "kernel": to_json(captured.kernel)}).encode())
+    data = json.dumps({"reads": reads, "kernel": to_json(captured.kernel)}).encode()
+    with contextlib.suppress(UnsupportedError):  # a folder that cannot be written costs the next process a capture
+        disk_cache.write_whole(path, data)

@@ -54,8 +54,10 @@ class NotPortable(Exception):
 def picture(value: Any, helpers: list[types.FunctionType]) -> Any:
     """JSON that is equal for two values only if a capture sees the same in both; `helpers` collects the functions."""
     kind = type(value)
-    if value is None or kind is bool or kind is int or kind is str:
+    if value is None or kind is int or kind is str:
         return value
+    if kind is bool:  # which JSON tells from 0 and 1, but Python's comparison does not
+        return ["bool", value]
     if kind is float:
         return ["float", value.hex() if value == value else "nan"]
     if kind in (tuple, list):

@@ -41,7 +41,9 @@ def _windowed(lw: NvidiaLowering, sizes: list[str], outer: str, inner: str) -> N
         lw.body.line(f"const int plane = {rows} * {cols};")
         lw.body.line("int rest = block_id / plane;")
         position = "block_id - rest * plane"
-    lw.body.line(f"const grid_place place = windowed_place({position}, {rows}, {cols}, {lw.plan.window // cluster});")
+    lw.body.line(
+        f"const grid_place place = windowed_place({position}, {rows}, {cols}, {max(1, lw.plan.window // cluster)});"
+    )
     first = f"place.outer * {cluster} + (int)ptx::cluster_rank()" if cluster > 1 else "place.outer"
     lw.body.line(f"const int {outer} = {first};")
     lw.body.line(f"const int {inner} = place.inner;")

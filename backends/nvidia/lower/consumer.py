@@ -15,7 +15,7 @@ from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.producer import advance
 from warpwave.backends.nvidia.lower.rings import Ring, at_stage, users
 from warpwave.backends.nvidia.lower.turns import Lag, await_turn, can_lag, pass_turn
-from warpwave.tiles.ir import Block, Op
+from warpwave.tiles.ir import Block, Op, Value
 from warpwave.tiles.simt.assign import is_laid_out
 from warpwave.tiles.simt.control import assign_all
 from warpwave.tiles.simt.pipeline import Loop, staged_loads
@@ -63,7 +63,20 @@ def _next_loop(consumer: _Consumer, product: Op) -> Op | None:
 def _is_continued(lw: NvidiaLowering, product: Op, other: Op) -> bool:
     """Whether one product's first operand can wait in the other's variable, and both read the same tile of the ring."""
     a, b = (p.operands[1] for p in (product, other))
-    return a.type == b.type and lw.layout(a) == lw.layout(b) and lw.plan.products[product] == lw.plan.products[other]
+    same = lw.plan.products[product] == lw.plan.products[other] and product.attrs == other.attrs
+    return (
+        same and a.type == b.type and lw.layout(a) == lw.layout(b) and _tile_read(lw, product) == _tile_read(lw, other)
+    )
+
+
+def _tile_read(lw: NvidiaLowering, product: Op) -> int | None:
+    """Which of its loop's loads the product's second operand is."""
+    loads = [load.result for load in staged_loads(lw.home[product.result])]
+    return loads.index(product.operands[2]) if product.operands[2] in loads else None
+
+
+def _reads(op: Op, value: Value) -> bool:
+    return value in op.operands or any(_reads(o, value) for region in op.regions for o in region.ops)
 
 
 def consume_once(lw: NvidiaLowering, load: Op) -> None:
@@ -299,8 +312,11 @@ class _Consumer:
         acc, a = product.operands[:2]
         computed = acc not in self.region.args and self.lw.home[acc] is self.region and self.lw.uses[acc] == 1
         in_registers = is_laid_out(a) and self.lw.home[a] is self.region
-        first_groups = self._groups_of(products[0])
-        return product if computed and in_registers and first_groups and self._is_ahead(products[0]) else None
+        carried_on = self.region.args[carried[0][1] + 1]  # which the late product changes only after the first one
+        early = self.region.ops[: self.region.ops.index(products[0]) + 1]
+        if not self._groups_of(products[0]) or any(_reads(op, carried_on) for op in early):
+            return None
+        return product if computed and in_registers and self._is_ahead(products[0]) else None
 
     def _is_ahead(self, first: Op) -> bool:
         """Whether a product needs nothing that the iteration before computes."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import WARP
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.tiles.ir import Op, Value
+from warpwave.tiles.ir import Op, Value, walk
 from warpwave.tiles.simt.alignment import origin_divisor
 from warpwave.tiles.simt.memory import Window, open_window
 from warpwave.tiles.simt.pipeline import Loop, StagedLoad
@@ -195,7 +195,22 @@ def _suits(lw: NvidiaLowering, load: Op) -> bool:
     _, fill, *coords = load.operands
     if tile.rank != 2 or not is_zero_fill(lw, fill) or _row_bytes(tile) % UNIT:
         return False
+    if not _is_never_negative(lw, coords[-1]):  # units are copied up to a row's end, but not from before its start
+        return False
     return origin_divisor(lw, load, coords, tile) * tile.dtype.nbytes % UNIT == 0 and _share(lw, tile) is not None
+
+
+def _is_never_negative(lw: NvidiaLowering, value: Value) -> bool:
+    """Whether that is plain: constants, grid coordinates and counters of loops that go up, their sums and products."""
+    made = lw.definitions.get(value)
+    if made is None or made.name == "for":
+        loops = (op for op in walk(lw.kernel.body) if op.name == "for" and op.regions[0].args[0] is value)
+        loop = next(loops, None)
+        return loop is not None and all(_is_never_negative(lw, v) for v in (loop.operands[0], loop.operands[2]))
+    if made.name == "constant":
+        return bool(made.attrs["value"] >= 0)
+    parts = made.name in ("add", "mul", "min") and all(_is_never_negative(lw, v) for v in made.operands)
+    return parts or made.name == "grid"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 from warpwave.backends.nvidia.lower.context import COMPUTE_BARRIER, NvidiaLowering
 from warpwave.backends.nvidia.lower.rings import Ring, pipelines
+from warpwave.tiles.ir import Op
+from warpwave.tiles.simt.assign import is_laid_out
+from warpwave.tiles.simt.pipeline import staged_loads
 
 FIRST_BARRIER = COMPUTE_BARRIER + 1
 
@@ -54,8 +57,23 @@ def _threads(lw: NvidiaLowering) -> int:
 
 def can_lag(lw: NvidiaLowering, ring: Ring) -> bool:
     """Whether there are two warpgroups, one loop, and stages enough that the first does not wait for the second."""
-    alone = sum(1 for _ in pipelines(lw.kernel.body)) == 1
+    found = list(pipelines(lw.kernel.body))
+    alone = len(found) == 1 and _only_multiplies(found[0])
     return _groups(lw) == 2 and lw.plan.persistent and alone and ring.stages > lw.plan.lag
+
+
+def _only_multiplies(loop: Op) -> bool:
+    """Whether the body is products of tiles that it loads, and scalars: nothing for which warps wait for each other."""
+    body = loop.regions[0]
+    loaded = {load.result for load in staged_loads(body)}
+    for op in body.ops[:-1]:
+        if op.name == "mma" and loaded.issuperset(op.operands[1:]):
+            continue
+        if op.name == "load" and op.result in loaded:
+            continue
+        if op.name == "barrier" or op.regions or any(is_laid_out(v) for v in (*op.operands, *op.results)):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
