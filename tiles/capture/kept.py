@@ -144,10 +144,11 @@ def _load(path: Path, function: types.FunctionType, constants: Mapping[str, Any]
     """The kept kernel, if all that it took from outside is still there and the same."""
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError):  # not kept, or nothing that can be read
+        reads, kernel = found["reads"], found["kernel"]
+    except (OSError, ValueError, KeyError):  # not kept, or nothing that can be read
         return None
     reachable, seen = _Reachable(function, constants), Dependencies()
-    for steps, name, pictured in found["reads"]:
+    for steps, name, pictured in reads:
         try:
             value = seen.read_again(reachable.owner(*steps), name)
             if _picture(value, []) != pictured:
@@ -155,7 +156,7 @@ def _load(path: Path, function: types.FunctionType, constants: Mapping[str, Any]
         except Exception:  # a variable is gone, or holds something else
             return None
         reachable.add(value)
-    return Captured(from_json(found["kernel"], constants), tuple(seen.all()), closed=True)
+    return Captured(from_json(kernel, constants), tuple(seen.all()), closed=True)
 
 
 def _save(path: Path, function: types.FunctionType, constants: Mapping[str, Any], captured: Captured) -> None:

@@ -128,6 +128,7 @@ CHANGES = {
     "a number of another module": ("settings", "WIDTH = 32", "WIDTH = 64"),
     "a number taken by its name": ("settings", "0.25", "0.5"),
     "an int that becomes an equal float": ("settings", "[1, 2]", "[1, 2.0]"),
+    "an int that becomes an equal bool": ("settings", "[1, 2]", "[True, 2]"),
     "a table's content": ("settings", "2.0, 3.0", "2.5, 3.0"),
     "a table's length": ("settings", "2.0, 3.0", "2.0"),
     "a list's order": ("settings", "1, 2", "2, 1"),
@@ -145,6 +146,7 @@ CHANGES = {
 
 HARMLESS = (
     "an int that becomes an equal float",
+    "an int that becomes an equal bool",
     "a table's length",
     "a list's order",
     "a comment, as texts are compared",
@@ -368,6 +370,21 @@ def test_bypassed_neither_reads_nor_writes(load, folder, captures):
         assert not list((folder / "cache").rglob("*.json"))
         taken(module)
     assert len(captures) == 2
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "{}"])
+def test_a_cache_that_cannot_be_read_or_written_is_done_without(load, folder, captures, monkeypatch, text):
+    module = load()
+    if text is None:
+        (folder / "file").write_text("")
+        monkeypatch.setenv("WARPWAVE_CACHE", str(folder / "file" / "cache"))
+    else:
+        taken(module)
+        (path,) = (folder / "cache").rglob("*.json")
+        path.write_text(text)
+    before = len(captures)
+    taken(module)
+    assert len(captures) == before + 1
 
 
 def test_attention_is_kept(folder):
