@@ -106,6 +106,7 @@ class Target:
     simds_per_cu: int = 4
     max_vmcnt: int = 63
     max_lgkmcnt: int = 15
+    lds_offset_bytes: int = 1 << 16  # what the offset of an LDS instruction reaches
     l2_bytes_per_xcd: int = 4 << 20
     infinity_cache_bytes: int = 256 << 20
     has: frozenset[str] = field(default_factory=frozenset)

@@ -28,7 +28,6 @@ from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 FLAGS = ("--std=c++20", "--fmad=false", "--generate-line-info", "--ptxas-options=-v", "--diag-suppress=177")
 REMEDY = "pip install nvidia-cuda-nvrtc cuda-bindings"
 INCLUDE = Path(__file__).parent / "include"
-ALL = 2**64 - 1  # every tensor: what `.asm` and `.resources` show
 CONTEXT = 2  # lines of source shown around an error
 
 

@@ -241,3 +241,9 @@ def lower_atomic_add(lw: Lowering, op: Op) -> None:
 def lower_dim(lw: Lowering, op: Op) -> None:
     """An extent, straight from the argument."""
     lw.names[op.result] = f"{lw.name(op.operands[0])}.extents[{op.attrs['axis']}]"
+
+
+def is_zero_fill(lw: Lowering, fill: Value) -> bool:
+    """Whether elements outside read as +0, which is what hardware that checks bounds gives there."""
+    made = lw.definitions.get(fill)
+    return made is not None and made.name == "constant" and str(float(made.attrs["value"])) == "0.0"

@@ -17,6 +17,7 @@ from warpwave.backends.amd.schedule.pingpong import Burst, Fragment, PipelinedLo
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import OPS, Block, Op, Value
 from warpwave.tiles.simt.pipeline import StagedLoad, staged_loads
+from warpwave.tiles.simt.products import ancestors
 
 ELSEWHERE = 56  # registers a lane for addresses, offsets and what else there is
 SPLITS = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4))
@@ -92,15 +93,7 @@ def roles_of(body: Block, ahead: Sequence[Op]) -> Roles:
 
 
 def _needed(op: Op, made: dict[Value, Op]) -> set[Op]:
-    found: set[Op] = set()
-    todo = list(op.operands)
-    while todo:
-        value = todo.pop()
-        source = made.get(value)
-        if source is not None and source not in found:
-            found.add(source)
-            todo += source.operands
-    return found
+    return {made[v] for v in ancestors(op.operands, made) if v in made}
 
 
 @dataclass

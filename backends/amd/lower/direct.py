@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from warpwave.backends.amd.arch import DIRECT, WAVE
-from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
+from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.context import Lowering, SharedTile
-from warpwave.tiles.simt.memory import Window, emit_load, open_window
+from warpwave.tiles.simt.memory import Window, emit_load, is_zero_fill, open_window
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import wide_layout, write_shared
 
@@ -184,7 +184,7 @@ def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk
     sketch = Fetch(staged, None, *names, "", lw.waves, parts=parts, chunk=chunk)  # type: ignore[arg-type]
     moving = open_moving(lw, loop, staged.op, sketch.before)
     whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
-    possible = f"({lw.wide(tensor)} && {str(is_zero(lw, fill) and whole_chunks).lower()})"
+    possible = f"({lw.wide(tensor)} && {str(is_zero_fill(lw, fill) and whole_chunks).lower()})"
     return replace(sketch, moving=moving, possible=possible)
 
 

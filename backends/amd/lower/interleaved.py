@@ -47,7 +47,6 @@ from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedErro
 
 QUARTERS = (2, 2)
 READ_BYTES = 16
-RING_BYTES = 1 << 16  # what the offset of an LDS instruction reaches
 TAB = "\\t"  # before instructions, as in the compiler's own text
 SETTLE = 20  # wait states after the last product, whose results the compiler does not see coming
 
@@ -160,7 +159,7 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
         return "its quadrants have too few matrix instructions for their loads", "use larger tiles, such as 256 x 256"
     if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
         return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
-    if any(_last_offset(bursts, o) > RING_BYTES - 1 for o in operands):
+    if any(_last_offset(bursts, o) > lw.target.lds_offset_bytes - 1 for o in operands):
         return "a ring of tiles is longer than the offsets of LDS instructions reach", "use fewer stages"
     return "", ""
 

@@ -146,9 +146,3 @@ def _origin(lw: Lowering, load: MovingLoad, axis: int) -> tuple[str, int]:
         tile_axis = load.first.axes.index(axis)
         return load.first.origins[tile_axis], load.tile.shape[tile_axis]
     return lw.name(load.op.operands[2 + axis]), 1
-
-
-def is_zero(lw: Lowering, fill: Value) -> bool:
-    """Whether what stands for elements outside is what buffers give there."""
-    made_by = lw.definitions.get(fill)
-    return made_by is not None and made_by.name == "constant" and str(float(made_by.attrs["value"])) == "0.0"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from warpwave.backends.amd.arch import DIRECT
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import DirectLoop
-from warpwave.backends.amd.lower.interleaved import RING_BYTES, InterleavedLoop
+from warpwave.backends.amd.lower.interleaved import InterleavedLoop
 from warpwave.backends.amd.lower.scheduled import ScheduledLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.backends.amd.lower.stages import MOST_COPIES, AmdLoop, is_small
@@ -29,7 +29,8 @@ def choose_stages(lw: AmdLowering, op: Op, loads: list[Op]) -> int:
     share = lw.target.lds_bytes * min(1.0, lw.plan.waves / (each * lw.target.simds_per_cu))
     fits = int(share - lw.shared_bytes - lw.scratch_bytes) // max(one, 1)
     if lw.plan.schedule == INTERLEAVE:  # whose code has one address for all of a ring
-        fits = min(fits, RING_BYTES // max((load.attrs["type"].nbytes for load in loads), default=RING_BYTES))
+        reach = lw.target.lds_offset_bytes
+        fits = min(fits, reach // max((load.attrs["type"].nbytes for load in loads), default=reach))
     stages: int = max(1, min(wanted, fits))
     return stages
 

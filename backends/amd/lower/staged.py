@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, is_zero, open_moving
+from warpwave.backends.amd.lower.moving import OUTSIDE, MovingLoad, count_whole, open_moving
 from warpwave.backends.amd.lower.stages import AmdLoop
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.context import Lowering, both, declare_place
 from warpwave.tiles.simt.layout import Layout
-from warpwave.tiles.simt.memory import Window, emit_load, open_window, set_run, wide_run
+from warpwave.tiles.simt.memory import Window, emit_load, is_zero_fill, open_window, set_run, wide_run
 from warpwave.tiles.simt.pipeline import StagedLoad
 from warpwave.tiles.simt.shared import staging_layout, write_shared
 from warpwave.tiles.simt.writer import ctype
@@ -119,7 +119,7 @@ def declare_waiting(lw: Lowering, loop: Op, staged: StagedLoad) -> Waiting:
     layout = staging_layout(lw, staged.shared, staged.tile)
     moving = open_moving(lw, loop, staged.op, 0)
     run = wide_run(moving.first, layout, staged.tile)
-    words = str(run * dtype.nbytes % 4 == 0 and is_zero(lw, fill)).lower()
+    words = str(run * dtype.nbytes % 4 == 0 and is_zero_fill(lw, fill)).lower()
     names = lw.fresh("staged"), lw.fresh("offset"), f"({lw.wide(tensor)} && {words})"
     tile = Waiting(staged, layout, moving, run, *names)
     lw.body.line(f"{lw.tile_type(dtype, layout)} {tile.name};")

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.producer import advance
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, users
+from warpwave.backends.nvidia.lower.rings import Ring, at_stage, reads, users
 from warpwave.backends.nvidia.lower.turns import Lag, await_turn, can_lag, pass_turn
-from warpwave.tiles.ir import Block, Op, Value
+from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.assign import is_laid_out
 from warpwave.tiles.simt.control import assign_all
 from warpwave.tiles.simt.pipeline import Loop, staged_loads
@@ -73,10 +73,6 @@ def _tile_read(lw: NvidiaLowering, product: Op) -> int | None:
     """Which of its loop's loads the product's second operand is."""
     loads = [load.result for load in staged_loads(lw.home[product.result])]
     return loads.index(product.operands[2]) if product.operands[2] in loads else None
-
-
-def _reads(op: Op, value: Value) -> bool:
-    return value in op.operands or any(_reads(o, value) for region in op.regions for o in region.ops)
 
 
 def consume_once(lw: NvidiaLowering, load: Op) -> None:
@@ -314,7 +310,7 @@ class _Consumer:
         in_registers = is_laid_out(a) and self.lw.home[a] is self.region
         carried_on = self.region.args[carried[0][1] + 1]  # which the late product changes only after the first one
         early = self.region.ops[: self.region.ops.index(products[0]) + 1]
-        if not self._groups_of(products[0]) or any(_reads(op, carried_on) for op in early):
+        if not self._groups_of(products[0]) or any(reads(op, carried_on) for op in early):
             return None
         return product if computed and in_registers and self._is_ahead(products[0]) else None
 

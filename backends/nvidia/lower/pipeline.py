@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.shifted import UNIT, Shifted, is_zero_fill, shifted, staging_room
+from warpwave.backends.nvidia.lower.shifted import UNIT, Shifted, shifted, staging_room
 from warpwave.tiles.ir import Op
-from warpwave.tiles.simt.memory import Window, emit_load, open_window
+from warpwave.tiles.simt.memory import Window, emit_load, is_zero_fill, open_window
 from warpwave.tiles.simt.pipeline import Loop, StagedLoad, reserve, staged_loads
 from warpwave.tiles.simt.shared import wide_layout, write_shared
 

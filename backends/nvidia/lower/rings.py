@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.shifted import is_zero_fill
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import OPS, Block, Op, Value, walk
 from warpwave.tiles.simt.alignment import origin_divisor
 from warpwave.tiles.simt.context import SharedTile
+from warpwave.tiles.simt.memory import is_zero_fill
 from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
 from warpwave.tiles.simt.products import ancestors
 from warpwave.tiles.types import TileType
@@ -214,12 +214,13 @@ def _groups(loop: Op, loads: list[Op]) -> tuple[Group, ...]:
 
 def users(body: Block, load: Op) -> list[int]:
     """Places in the body of the ops that use a load's tile."""
-    found = [i for i, op in enumerate(body.ops) if load.result in op.operands or _inside(op, load.result)]
+    found = [i for i, op in enumerate(body.ops) if reads(op, load.result)]
     return found or [body.ops.index(load)]
 
 
-def _inside(op: Op, value: Value) -> bool:
-    return any(value in inner.operands for region in op.regions for inner in walk(region))
+def reads(op: Op, value: Value) -> bool:
+    """Whether an op, or one inside it, takes a value."""
+    return value in op.operands or any(value in inner.operands for region in op.regions for inner in walk(region))
 
 
 def map_of(lw: NvidiaLowering, load: Op, tile: SharedTile, rows: int) -> int:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import WARP
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.tiles.ir import Op, Value, walk
+from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.alignment import origin_divisor
-from warpwave.tiles.simt.memory import Window, open_window
+from warpwave.tiles.simt.memory import Window, is_zero_fill, open_window
 from warpwave.tiles.simt.pipeline import Loop, StagedLoad
 from warpwave.tiles.types import TileType
 
@@ -23,12 +23,6 @@ UNIT = 16  # bytes of one cp.async
 PLACES = 2  # slots of operands: one is read while the other is filled
 RESERVE = 2048  # bytes for alignment and barriers
 OUTSIDE = 1 << 20  # more bytes than a tile's row has
-
-
-def is_zero_fill(lw: NvidiaLowering, fill: Value) -> bool:
-    """Whether out-of-range elements read as zero, which is what the copy engines write there."""
-    made = lw.definitions.get(fill)
-    return made is not None and made.name == "constant" and made.attrs["value"] == 0
 
 
 @dataclass(frozen=True)
@@ -203,10 +197,11 @@ def _suits(lw: NvidiaLowering, load: Op) -> bool:
 def _is_never_negative(lw: NvidiaLowering, value: Value) -> bool:
     """Whether that is plain: constants, grid coordinates and counters of loops that go up, their sums and products."""
     made = lw.definitions.get(value)
-    if made is None or made.name == "for":
-        loops = (op for op in walk(lw.kernel.body) if op.name == "for" and op.regions[0].args[0] is value)
-        loop = next(loops, None)
-        return loop is not None and all(_is_never_negative(lw, v) for v in (loop.operands[0], loop.operands[2]))
+    if made is None:
+        return False
+    if made.name == "for":
+        start, _, step, *_ = made.operands
+        return made.regions[0].args[0] is value and all(_is_never_negative(lw, v) for v in (start, step))
     if made.name == "constant":
         return bool(made.attrs["value"] >= 0)
     parts = made.name in ("add", "mul", "min") and all(_is_never_negative(lw, v) for v in made.operands)

@@ -14,10 +14,11 @@ import pytest
 from warpwave.backends.nvidia import build as building
 from warpwave.backends.nvidia import cubin, nvcc, nvrtc, resources, sass
 from warpwave.backends.nvidia.arch import SM80, SM89, SM90A, TARGETS
-from warpwave.backends.nvidia.build import ALL, build
+from warpwave.backends.nvidia.build import build
 from warpwave.backends.nvidia.cubin import figures
 from warpwave.backends.nvidia.loops import hot_loop, loops
 from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime.masks import ALL
 from warpwave.backends.nvidia.tests.harness import lowered_scale, program_of
 from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
 

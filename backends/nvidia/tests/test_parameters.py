@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpwave.backends.nvidia.arch import SM90A
-from warpwave.backends.nvidia.build import ALL, build
+from warpwave.backends.nvidia.build import build
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
 from warpwave.backends.nvidia.runtime import masks, tensor_maps
-from warpwave.backends.nvidia.runtime.masks import View
+from warpwave.backends.nvidia.runtime.masks import ALL, View
 from warpwave.backends.nvidia.runtime.packing import Buffer, layout_of, scalar_writers, template
 from warpwave.backends.nvidia.runtime.tensor_maps import map_parameters
 from warpwave.backends.nvidia.tests.fake_cuda import FakeCuda

@@ -8,8 +8,8 @@ import re
 import pytest
 
 import warpwave as ww
-from warpwave.backends.nvidia.build import ALL
 from warpwave.backends.nvidia.runtime import devices
+from warpwave.backends.nvidia.runtime.masks import ALL
 from warpwave.kernels.gemm import gemm
 
 ROWS_ONLY = ALL & ~0xFFFFFFFF  # no tensor is wide, all have contiguous rows
