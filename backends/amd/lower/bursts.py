@@ -13,7 +13,8 @@ from warpwave.backends.amd.lower.mma import Product, product_of
 from warpwave.backends.amd.lower.operands import Operand, is_transposing
 from warpwave.backends.amd.lower.place import operand_reads
 from warpwave.backends.amd.schedule.form import Compute, Held, RegisterTile
-from warpwave.backends.amd.schedule.pingpong import Burst, Fragment, PipelinedLoop, Source, flight
+from warpwave.backends.amd.schedule.pingpong import flight
+from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import OPS, Block, Op, Value
 from warpwave.tiles.simt.pipeline import StagedLoad, staged_loads

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 from warpwave.backends.amd.arch import TARGETS
@@ -25,7 +24,6 @@ from warpwave.backends.amd.schedule.form import (
     Compute,
     Fence,
     Group,
-    Held,
     LoadDirect,
     LoadRegisters,
     Op,
@@ -33,137 +31,15 @@ from warpwave.backends.amd.schedule.form import (
     Priority,
     Put,
     Read,
-    RegisterTile,
     Schedule,
     SharedTile,
     Wait,
 )
-from warpwave.tiles.errors import InternalError, Loc
+from warpwave.backends.amd.schedule.pipelined import PipelinedLoop
+from warpwave.tiles.errors import InternalError
 
 LEAD, LAG = "lead", "lag"
 Access = TypeVar("Access", bound=Read | LoadDirect | LoadRegisters | Put)
-
-
-@dataclass(frozen=True)
-class Source:
-    """A tile that the loop loads, in `parts` of `nbytes`, each by `vm` instructions of a wave.
-
-    Without `puts` the loads go straight to LDS; else through `registers`, which `puts` instructions write there.
-    """
-
-    name: str
-    parts: int
-    slots: int
-    nbytes: int
-    vm: int
-    puts: int = 0
-    registers: int = 0
-
-    @property
-    def staging(self) -> str:
-        """Name of the registers that tiles pass through."""
-        return f"next {self.name}"
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """A part of a tile as bursts use it: `registers` of a lane, read by `lgkm` instructions.
-
-    Unless `tracked`, the compiler does not know that it has to wait for them.
-    """
-
-    tile: str
-    part: int
-    registers: int
-    lgkm: int
-    tracked: bool = True
-
-
-@dataclass(frozen=True)
-class Burst:
-    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before it.
-
-    The first of a step has no such work. A burst belongs to the step that is `late` steps back; what is late after the
-    last step is done at the end.
-    """
-
-    work: Compute
-    uses: tuple[Fragment, ...]
-    before: tuple[Compute, ...] = ()
-    late: int = 0
-
-
-@dataclass(frozen=True)
-class PipelinedLoop:
-    """What is to be scheduled: the bursts of a step in order, and the vector work that nothing in the step needs.
-
-    `held` are register tiles that live through the loop or a part of it: accumulators, operands, probabilities.
-    """
-
-    target: str
-    waves: int
-    sources: tuple[Source, ...]
-    bursts: tuple[Burst, ...]
-    after: tuple[Compute, ...] = ()
-    held: tuple[RegisterTile, ...] = ()
-    reserve: int = 0
-    loc: Loc | None = None
-
-    @cached_property
-    def fragments(self) -> tuple[Fragment, ...]:
-        """All that bursts use, by first use."""
-        return tuple(dict.fromkeys(f for burst in self.bursts for f in burst.uses))
-
-    def late(self, tile: str) -> int:
-        """By how many steps a tile is used late."""
-        return next(burst.late for burst in self.bursts if any(f.tile == tile for f in burst.uses))
-
-    def used(self, fragment: Fragment) -> tuple[int, int]:
-        """The first and last burst of a step that use it."""
-        at = [i for i, burst in enumerate(self.bursts) if fragment in burst.uses]
-        return at[0], at[-1]
-
-    @cached_property
-    def buffers(self) -> dict[Fragment, str]:
-        """The registers of each fragment: shared by fragments that no burst needs together."""
-        found: list[list[Fragment]] = []
-        for fragment in self.fragments:
-            free = (b for b in found if all(not self._together(fragment, other) for other in b))
-            chosen = next(free, None)
-            if chosen is None:
-                found.append([fragment])
-            else:
-                chosen.append(fragment)
-        return {fragment: f"fragments {i}" for i, group in enumerate(found) for fragment in group}
-
-    def _together(self, a: Fragment, b: Fragment) -> bool:
-        (first, last), (other_first, other_last) = self.used(a), self.used(b)
-        return first <= other_last and other_first <= last
-
-    @cached_property
-    def reads(self) -> dict[Fragment, int]:
-        """The memory cluster in which each fragment is read, counted from the first of the step that uses it."""
-        count = len(self.bursts)
-        busy = [0] * count
-        placed: dict[Fragment, int] = {}
-        for fragment in sorted(self.fragments, key=lambda f: (self.used(f)[0] - self._earliest(f), -f.lgkm)):
-            window = range(self.used(fragment)[0], self._earliest(fragment) - 1, -1)
-            placed[fragment] = min(window, key=lambda m: busy[m % count])
-            busy[placed[fragment] % count] += fragment.lgkm
-        return placed
-
-    def _earliest(self, fragment: Fragment) -> int:
-        """The first memory cluster in which the fragment's registers are free."""
-        count, (first, last) = len(self.bursts), self.used(fragment)
-        sharing = [self.used(f)[1] for f in self.fragments if self.buffers[f] == self.buffers[fragment]]
-        before = [end for end in sharing if end < first] or [max(sharing) - count]
-        return max(*before, last - count) + 1
-
-    @property
-    def registers(self) -> int:
-        """Registers of a lane in all."""
-        tiles = (*_Generator(self).registers(), *self.held)
-        return sum(tile.count for tile in tiles) + self.reserve
 
 
 def ping_pong(loop: PipelinedLoop) -> Schedule:
@@ -177,7 +53,7 @@ def ping_pong(loop: PipelinedLoop) -> Schedule:
         target=loop.target,
         groups=(Group(LEAD, half), Group(LAG, half)),
         shared=tuple(SharedTile(s.name, s.parts, s.slots, s.nbytes) for s in loop.sources),
-        registers=(*generator.registers(), *loop.held),
+        registers=tuple(loop.tiles()),
         prologue=generator.prologue(),
         body=generator.body(),
         epilogues={0: generator.epilogue()},
@@ -195,22 +71,13 @@ class _Generator:
         """Bursts of a step."""
         return len(self.loop.bursts)
 
-    def registers(self) -> Iterator[RegisterTile]:
-        """Those that fragments lie in, and those that tiles pass through."""
-        buffers = self.loop.buffers
-        for name in dict.fromkeys(buffers.values()):
-            yield RegisterTile(name, max(f.registers for f, buffer in buffers.items() if buffer == name))
-        for source in self.loop.sources:
-            if source.puts:
-                yield RegisterTile(source.staging, source.registers * source.parts, source.parts)
-
     # -- the two kinds of clusters --------------------------------------------------------------------
 
     def compute(self, number: int) -> Cluster:
         """One burst."""
         before, after = (() if self._memory_first else (Priority(level),) for level in (1, 0))
         return Cluster(
-            f"compute {number}", (Fence(), *before, self._work(number), *after, Fence(), Barrier()), "compute"
+            f"compute {number}", (Fence(), *before, self.loop.work(number), *after, Fence(), Barrier()), "compute"
         )
 
     @property
@@ -221,11 +88,6 @@ class _Generator:
         work would hold up the burst, whose instructions leave it time between them.
         """
         return not self.loop.after and not any(burst.before for burst in self.loop.bursts)
-
-    def _work(self, number: int) -> Compute:
-        burst = self.loop.bursts[number]
-        fragments = tuple(Held(self.loop.buffers[f], Part(f.tile, f.part, -burst.late)) for f in burst.uses)
-        return replace(burst.work, reads=(*fragments, *burst.work.reads))
 
     def memory(self, at: int, *, first: int | None = None) -> Cluster:
         """What happens before burst `at`; nothing of steps before the `first`, and then no vector work either."""
@@ -336,7 +198,7 @@ class _Generator:
                 reads = [read for read in found if self.loop.late(read.value.tile)]
                 ties = tuple(dict.fromkeys(read.register for read in reads if not read.tracked))
                 memory = (Wait(lgkm=0, ties=ties),) if reads else ()
-                clusters.append(Cluster(f"late {number}", (*reads, *memory, Fence(), self._work(number), Fence())))
+                clusters.append(Cluster(f"late {number}", (*reads, *memory, Fence(), self.loop.work(number), Fence())))
                 read_to = number + 1
         return tuple(clusters)
 

@@ -21,7 +21,8 @@ from warpwave.backends.amd.schedule.form import (
     Read,
     Wait,
 )
-from warpwave.backends.amd.schedule.pingpong import Burst, Fragment, PipelinedLoop, Source, flight, ping_pong
+from warpwave.backends.amd.schedule.pingpong import flight, ping_pong
+from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
 
 
 def product(sources, over=(1, 1), *, target="gfx950", cycles=512, registers=(32, 16), reads=(8, 4)):
