@@ -11,12 +11,13 @@
 #define WARPWAVE_MULTIVERSION
 #endif
 
-// Clang has no multiversioned function templates.
+// Clang has no multiversioned function templates, and does not emit implicit constructors and destructors that only a
+// multiversioned function calls (seen with Clang 22): such functions have versions with GCC alone.
 #if defined(__clang__)
-#define WARPWAVE_MULTIVERSION_TEMPLATE
+#define WARPWAVE_MULTIVERSION_GCC
 #define WARPWAVE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define WARPWAVE_MULTIVERSION_TEMPLATE WARPWAVE_MULTIVERSION
+#define WARPWAVE_MULTIVERSION_GCC WARPWAVE_MULTIVERSION
 #define WARPWAVE_INDEPENDENT _Pragma("GCC ivdep")  // iterations of the loop that follows do not depend on each other
 #endif
 

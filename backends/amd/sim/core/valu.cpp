@@ -58,7 +58,7 @@ const u32* plain_lanes(const Wave& w, const Operand& op, u32 (*buffer)[kLanes]) 
   return op.kind == Kind::Const ? op.lanes : splat_scalar(w, op, op.dwords, buffer);
 }
 
-WARPWAVE_MULTIVERSION void with_modifiers(Wave& w, const Inst& in) {
+WARPWAVE_MULTIVERSION_GCC void with_modifiers(Wave& w, const Inst& in) {
   FetchBuffer buffer;
   LaneArgs io;
   io.in = &in, io.mode = &w.mode, io.target = w.program->target, io.exec = w.exec();

@@ -17,7 +17,7 @@ inline constexpr auto kWideFma = [](f32 a, f32 b, f32 c) { return arith::wide_fm
 // F is one of the above, or has their two properties: rounding its f32 result to f16 rounds the exact result once, and
 // its NaNs are those of the operation.
 template <auto F, int Sources>
-WARPWAVE_MULTIVERSION_TEMPLATE void compute_wide(f32* out, const f32 (*in)[kLanes]) {
+WARPWAVE_MULTIVERSION_GCC void compute_wide(f32* out, const f32 (*in)[kLanes]) {
   for (int l = 0; l < kLanes; ++l) {
     if constexpr (Sources == 2)
       out[l] = F(in[0][l], in[1][l]);
@@ -60,14 +60,14 @@ WARPWAVE_INLINE u32 code_of(const LaneArgs& io, int l, u32 shift) {
     return F(a, b, io.c[l] >> shift & 0xffffu);
 }
 template <auto F, int Sources>
-WARPWAVE_MULTIVERSION_TEMPLATE void low_codes(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void low_codes(LaneArgs& io) {
   const LaneArgs in = io;
   u32* d = io.d;
   WARPWAVE_INDEPENDENT
   for (int l = 0; l < kLanes; ++l) d[l] = code_of<F, Sources>(in, l, 0);
 }
 template <auto F, int Sources>
-WARPWAVE_MULTIVERSION_TEMPLATE void both_codes(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void both_codes(LaneArgs& io) {
   const LaneArgs in = io;
   u32* d = io.d;
   WARPWAVE_INDEPENDENT

@@ -17,7 +17,7 @@ T saturated(i64 x) {
 // Sums and differences of 32 bits with a carry or borrow: lane l's comes from mask_in and goes to mask_out.
 enum class Carried { sum, difference, reversed };
 template <Carried Op>
-WARPWAVE_MULTIVERSION_TEMPLATE void carry_body(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void carry_body(LaneArgs& io) {
   alignas(64) u32 in[kLanes], out[kLanes];
   spread_mask(io.mask_in, in);
   u32* d = io.d;
@@ -45,7 +45,7 @@ Desc carry(const char* name, bool in) {
 
 // Bit 32 of the 64-bit sum of two pairs of words, and the pair. Of signed operands the carry is bit 64 of the sum.
 template <class Half>
-WARPWAVE_MULTIVERSION_TEMPLATE void mad_wide_body(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void mad_wide_body(LaneArgs& io) {
   using Full = std::conditional_t<std::is_signed_v<Half>, i64, u64>;
   alignas(64) u32 low[kLanes], high[kLanes], out[kLanes];
   const u32 *a = io.a, *b = io.b, *c = io.c;

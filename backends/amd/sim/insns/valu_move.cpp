@@ -100,7 +100,7 @@ void v_permlane_swap(Wave& w, const Inst& in) {
 
 // Bits of the mask below the lane, low or high half, added to the second source.
 template <bool High>
-WARPWAVE_MULTIVERSION_TEMPLATE void mbcnt_body(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void mbcnt_body(LaneArgs& io) {
   u32* d = io.d;
   const u32 *a = io.a, *b = io.b;
   WARPWAVE_INDEPENDENT

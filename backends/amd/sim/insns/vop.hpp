@@ -141,7 +141,7 @@ WARPWAVE_INLINE void run(LaneArgs& io, R (C::*)(A...) const) {
 }
 
 template <auto F>
-WARPWAVE_MULTIVERSION_TEMPLATE void lanes(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void lanes(LaneArgs& io) {
   run<F>(io, &decltype(F)::operator());
 }
 
@@ -159,7 +159,7 @@ WARPWAVE_INLINE u64 compare(const LaneArgs& io, bool (C::*)(A...) const) {
 }
 
 template <auto F>
-WARPWAVE_MULTIVERSION_TEMPLATE void compares(LaneArgs& io) {
+WARPWAVE_MULTIVERSION_GCC void compares(LaneArgs& io) {
   io.mask_out = compare<F>(io, &decltype(F)::operator());
 }
 
