@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import warpwave as ww
 from warpwave.conformance.contract import allowed
 from warpwave.tiles.op_tables import page
 from warpwave.tiles.tests.reference_harness import assert_softmax
@@ -63,3 +64,17 @@ def test_the_language_example_runs(tmp_path, monkeypatch):
     y = np.full_like(x, np.nan)
     names["softmax"](x, y, W=256)
     assert_softmax(y, x)
+
+
+def test_the_ported_product_runs(tmp_path, monkeypatch):
+    names = load(tmp_path, monkeypatch, python_block(ROOT / "docs/porting.md", "def product"))
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((150, 70)).astype(np.float16), rng.standard_normal((40, 70)).astype(np.float16)
+    c = np.full((150, 40), np.nan, np.float32)
+    names["product"](a, b, c)
+    assert_within(names["product"], [a, b, c], "c", a.astype(np.float64) @ b.astype(np.float64).T)
+
+
+def test_every_op_that_porting_names_exists():
+    text = (ROOT / "docs/porting.md").read_text()
+    assert not [name for name in set(re.findall(r"\bww\.(\w+)", text)) if not hasattr(ww, name)]
