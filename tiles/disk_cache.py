@@ -23,13 +23,16 @@ def folder(owner: str) -> Path:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file of the cache so that others see all of it or nothing, also with several processes."""
-    import tempfile  # importing the language does without
-
+    new = path.with_name(
+        f"{path.name}.{os.urandom(8).hex()}"
+    )  # another machine may write the same file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
-            new.write(data)
-        os.replace(new.name, path)
+        try:
+            new.write_bytes(data)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)  # there only if one of the two failed
     except OSError as error:
         raise UnsupportedError(
             f"the cache of built code cannot be written: {error}", hint="set WARPWAVE_CACHE to a folder that can be"
