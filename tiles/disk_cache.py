@@ -23,9 +23,8 @@ def folder(owner: str) -> Path:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file of the cache so that others see all of it or nothing, also with several processes."""
-    new = path.with_name(
-        f"{path.name}.{os.urandom(8).hex()}"
-    )  # another machine may write the same file
+    # A name of its own: on a shared folder another machine may write the same file.
+    new = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
