@@ -57,7 +57,7 @@ def artifact_of(result: Lowered) -> Artifact:
     return Artifact(
         result.source,
         result.built_source,
-        result.plan.waves,
+        result.plan.all_waves,
         result.shared_bytes,
         tuple(result.plan.reasons),
         tuple(Check(op.attrs["message"] or "check failed", op.loc) for op in result.checks),

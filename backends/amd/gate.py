@@ -23,12 +23,12 @@ def refusal(kernel: Kernel, target: Target, options: Mapping[str, Any], used: Ma
     what = (
         f"{used['spills']} registers spill to {used['scratch_bytes']} bytes of scratch a lane"
         if used["spills"] or used["scratch_bytes"]
-        else f"{lw.plan.waves} waves of {used['vgprs'] + used['agprs']} registers do not fit one CU"
+        else f"{lw.plan.all_waves} waves of {used['vgprs'] + used['agprs']} registers do not fit one CU"
     )
-    available = registers_of_a_lane(target, lw.plan.waves)
+    available = registers_of_a_lane(target, lw.plan.all_waves)
     where = f" (line {loc.line})" if loc else ""
     return ResourceError(
-        f"kernel {kernel.name} does not fit the registers of {target.name}: {what}; with {lw.plan.waves} waves a lane "
+        f"kernel {kernel.name} does not fit the registers of {target.name}: {what}; with {lw.plan.all_waves} waves a lane "
         f"has {available}\n  tiles alive where most are{where}, registers a lane:\n{table(uses, 'registers')}",
         loc=kernel.loc,
         hint=HINT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,11 @@ from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
 from warpwave.tiles.types import TileType
 
-OPTIONS = ("waves", "stages", "schedule", "pin")
-PING_PONG, INTERLEAVE = "ping-pong", "interleave"
-SCHEDULES = ("auto", "multistage", PING_PONG, INTERLEAVE)
+OPTIONS = ("waves", "stages", "schedule", "pin", "producers")
+MULTISTAGE, PING_PONG, INTERLEAVE = "multistage", "ping-pong", "interleave"
+PRODUCER_CONSUMER = "producer-consumer"
+BY_GENERATOR = (PING_PONG, INTERLEAVE, PRODUCER_CONSUMER)  # for products in pipelined loops only
+SCHEDULES = ("auto", MULTISTAGE, *BY_GENERATOR)
 MOST_HELD = 160  # registers a lane for accumulators and register operands; the rest is for everything else
 
 
@@ -35,6 +38,7 @@ class Plan:
 
     `schedule`: how loads and products of pipelines are placed in time (SCHEDULES).
     `asked_stages`: whether the user chose the stages, which are else fewer for a long body in turns.
+    `producers`: waves beside the others that only load.
     `pin`: registers that the user gives to tiles of an interleave, as "NAME=a0-a63, ...".
     `schedules`: those that were generated for its loops, once they are lowered.
     `windowed`: blocks visit the last two grid dimensions in windows; else each XCD gets one run of blocks.
@@ -43,8 +47,9 @@ class Plan:
     waves: int
     stages: int
     windowed: bool = False
-    schedule: str = "multistage"
+    schedule: str = MULTISTAGE
     pin: str = ""
+    producers: int = 0
     asked_stages: bool = False
     mmas: dict[Op, MmaPlan] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
@@ -53,7 +58,12 @@ class Plan:
     @property
     def threads(self) -> int:
         """Work-items of a workgroup."""
-        return 64 * self.waves
+        return 64 * self.all_waves
+
+    @property
+    def all_waves(self) -> int:
+        """Waves of a workgroup, with those that only load."""
+        return self.waves + self.producers
 
 
 def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Plan:
@@ -65,6 +75,7 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
         )
     plan = Plan(0, options.get("stages") or WANTED_STAGES, schedule=_schedule(kernel, options))
     plan.pin = _pins(kernel, options, plan.schedule)
+    plan.producers = _producers(kernel, options, plan.schedule)
     plan.asked_stages = bool(options.get("stages"))
     plan.waves = _choose_waves(kernel, options, plan)
     shared = families(kernel)
@@ -84,7 +95,7 @@ def _schedule(kernel: Kernel, options: Mapping[str, Any]) -> str:
     if asked not in SCHEDULES:
         hint = f"schedules are {', '.join(SCHEDULES)}"
         raise UnsupportedError(f"unknown schedule {asked!r}", loc=kernel.loc, hint=hint)
-    return "multistage" if asked == "auto" else asked
+    return MULTISTAGE if asked == "auto" else asked  # `choosing` has settled it where there is a choice
 
 
 def _pins(kernel: Kernel, options: Mapping[str, Any], schedule: str) -> str:
@@ -92,6 +103,18 @@ def _pins(kernel: Kernel, options: Mapping[str, Any], schedule: str) -> str:
         hint = f"pass schedule={INTERLEAVE!r} as well, or drop pin="
         raise UnsupportedError(f"schedule {schedule!r} leaves registers to the compiler", loc=kernel.loc, hint=hint)
     return str(options.get("pin") or "")
+
+
+def _producers(kernel: Kernel, options: Mapping[str, Any], schedule: str) -> int:
+    asked = options.get("producers")
+    if schedule == PRODUCER_CONSUMER:
+        if asked is not None and int(asked) < 1:
+            raise UnsupportedError(f"{asked} producers", loc=kernel.loc, hint="pass 1 or more, or drop producers=")
+        return int(asked or 4)
+    if asked is not None:
+        hint = f"pass schedule={PRODUCER_CONSUMER!r} as well, or drop producers="
+        raise UnsupportedError(f"schedule {schedule!r} has no producers", loc=kernel.loc, hint=hint)
+    return 0
 
 
 def _elements(tile: TileType) -> int:
@@ -105,6 +128,9 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     found = products(kernel)
     if found and plan.schedule == PING_PONG:
         plan.reasons.append("8 waves: two groups of four, one wave of each on a SIMD")
+        return 8
+    if found and plan.schedule == PRODUCER_CONSUMER:
+        plan.reasons.append(f"8 waves that multiply and {plan.producers} that load")
         return 8
     if found and plan.schedule == INTERLEAVE:
         plan.reasons.append("4 waves: one on each SIMD, with all of its registers")
@@ -153,7 +179,7 @@ def _block_size(kernel: Kernel, op: Op, plan: Plan, over: tuple[int, int], rows:
 
     Transposing reads of 16 rows would take registers for twice as many addresses.
     """
-    in_turns = plan.schedule in (PING_PONG, INTERLEAVE) and len(products(kernel)) == 1 and is_along_rows(op)
+    in_turns = plan.schedule in BY_GENERATOR and len(products(kernel)) == 1 and is_along_rows(op)
     return 32 if not in_turns and _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
 
 
@@ -183,8 +209,16 @@ def _over(kernel: Kernel, op: Op, waves: int, rows: int, shared: Families) -> tu
     if is_rowwise(kernel, op, shared):
         split = min(waves, 1 << max(0, (rows // 16).bit_length() - 1))
         return split, waves // split
+    if waves & (waves - 1):
+        return _squarest(waves, rows, op.result.tile.shape[1])
     split = 1 << ((waves.bit_length() - 1) // 2)
     return split, waves // split
+
+
+def _squarest(waves: int, rows: int, cols: int) -> tuple[int, int]:
+    """The split of so many waves, no power of two, that leaves each the squarest share."""
+    splits = [(n, waves // n) for n in range(1, waves + 1) if waves % n == 0]
+    return min(splits, key=lambda s: abs(math.log2(rows / s[0]) - math.log2(cols / s[1])))
 
 
 def _no_instruction(op: Op, target: Target) -> UnsupportedError:

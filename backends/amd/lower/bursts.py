@@ -99,13 +99,17 @@ def _needed(op: Op, made: dict[Value, Op]) -> set[Op]:
 
 @dataclass
 class Bursts:
-    """A loop that is being scheduled: its roles, products, and how tiles are split over rows and columns."""
+    """A loop that is being scheduled: its roles, products, and how tiles are split over rows and columns.
+
+    `loaders` are the waves that load, all of them if 0.
+    """
 
     lw: AmdLowering
     op: Op
     ring: Sequence[StagedLoad]
     stages: int
     over: tuple[int, int] = (1, 1)
+    loaders: int = 0
     roles: Roles = field(init=False)
     products: tuple[Product, ...] = field(init=False)
 
@@ -248,7 +252,7 @@ class Bursts:
             (self.parts(o) for p in self.products for o in self.shared_operands(p) if o.value is load.op.result), 1
         )
         part_bytes = load.stage_bytes // parts
-        vm = -(-part_bytes // (self.lw.threads * DIRECT))
+        vm = -(-part_bytes // (WAVE * (self.loaders or self.lw.waves) * DIRECT))
         name = self.tile_names[load.op.result]
         if self.is_direct():
             return Source(name, parts, self.stages, part_bytes, vm)
@@ -271,48 +275,53 @@ def choose_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: i
             if loop.registers <= there:
                 candidates.append((min(flight(loop), LATENCY), -len(loop.bursts), bursts))
     if not candidates:
-        loop = Bursts(lw, op, ring, stages).pipelined()
-        raise refused(
-            op,
-            f"accumulators, fragments and {ELSEWHERE} others take {loop.registers} registers a lane, there are {there}",
-            "use smaller tiles, or drop schedule=",
-        )
+        raise too_many_registers(lw, op, Bursts(lw, op, ring, stages).pipelined(), there)
     return max(candidates, key=lambda c: c[:2])[2]
 
 
+def too_many_registers(lw: AmdLowering, op: Op, loop: PipelinedLoop, there: int) -> UnsupportedError:
+    """The error for a loop that does not fit the registers."""
+    why = f"accumulators, fragments and {loop.reserve} others take {loop.registers} registers a lane, there are {there}"
+    return refused(lw, op, why, "use smaller tiles, or drop schedule=")
+
+
 def _expect_schedulable(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: int) -> None:
+    if lw.waves != 2 * lw.target.simds_per_cu:
+        raise refused(lw, op, f"it needs 8 waves, there are {lw.waves}", "drop waves=, or pass waves=8")
+    expect_bursts(lw, op, ring, stages, lw.waves)
+
+
+def expect_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: int, loaders: int) -> None:
+    """An error unless the loop only multiplies what it loads, by even shares of the waves that load, and the like."""
     body = op.regions[0]
     ahead = {load.op for load in ring}
     loaded = {load.op.result for load in ring}
-    if lw.waves != 2 * lw.target.simds_per_cu:
-        raise refused(op, f"it needs 8 waves, there are {lw.waves}", "drop waves=, or pass waves=8")
     if stages < 2:
-        raise refused(op, "only one step's tiles fit the LDS", "use smaller tiles or a smaller depth of the step")
-    uneven = next((load for load in ring if load.stage_bytes % (lw.threads * DIRECT)), None)
+        raise refused(lw, op, "only one step's tiles fit the LDS", "use smaller tiles or a smaller depth of the step")
+    uneven = next((load for load in ring if load.stage_bytes % (loaders * WAVE * DIRECT)), None)
     if uneven is not None and DIRECT in lw.target.direct_to_lds_widths:  # waits count what every wave issues
         why = f"the loads of {uneven.tile} are not the same number of whole instructions for all waves"
-        raise refused(uneven.op, why, "use larger tiles, or drop schedule=")
+        raise refused(lw, uneven.op, why, "use larger tiles, or drop schedule=")
     for inner in body.ops:
         if inner in ahead or inner.name in ("mma", "yield"):
             continue
         if inner.regions or OPS[inner.name].effect != "none" or any(v in loaded for v in inner.operands):
-            raise refused(inner, f"`{inner.name}` is neither a product nor work on registers", "drop schedule=")
+            raise refused(lw, inner, f"`{inner.name}` is neither a product nor work on registers", "drop schedule=")
     for product in (o for o in body.ops if o.name == "mma"):
         _expect_loaded(lw, product, loaded)
     used = [v for o in body.ops if o.name == "mma" for v in o.operands[1:] if v in loaded]
     if len(used) != len(set(used)) or len(used) != len(loaded):
-        raise refused(op, "each loaded tile must be the operand of one product", "load it again, or drop schedule=")
+        raise refused(lw, op, "each loaded tile must be the operand of one product", "load it again, or drop schedule=")
 
 
 def _expect_loaded(lw: AmdLowering, op: Op, loaded: set[Value]) -> None:
     product = product_of(lw, op)
     operands = op.operands[2:] if product.in_registers else op.operands[1:]
     if any(v not in loaded for v in operands):
-        raise refused(
-            op, "an operand of the product is not loaded by the loop", "load it in the loop, or drop schedule="
-        )
+        why = "an operand of the product is not loaded by the loop"
+        raise refused(lw, op, why, "load it in the loop, or drop schedule=")
 
 
-def refused(op: Op, why: str, hint: str) -> UnsupportedError:
+def refused(lw: AmdLowering, op: Op, why: str, hint: str) -> UnsupportedError:
     """The schedule does not apply, and why."""
-    return UnsupportedError(f"schedule='ping-pong' does not apply to this loop: {why}", loc=op.loc, hint=hint)
+    return UnsupportedError(f"schedule={lw.plan.schedule!r} does not apply to this loop: {why}", loc=op.loc, hint=hint)

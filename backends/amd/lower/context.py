@@ -59,11 +59,18 @@ class AmdLowering(Lowering):
     @contextmanager
     def without_barriers(self, refusal: Callable[[], Exception]) -> Iterator[None]:
         """What is emitted inside may need no barriers of its own; else the error that `refusal` makes."""
-        self._refusal = refusal
+        outer, self._refusal = self._refusal, refusal
         self.unseen_writes.clear()
         self.unfinished_reads = False
         yield
-        self._refusal = None
+        self._refusal = outer
+
+    @contextmanager
+    def with_barriers(self) -> Iterator[None]:
+        """What is emitted inside may need barriers, whatever is outside."""
+        outer, self._refusal = self._refusal, None
+        yield
+        self._refusal = outer
 
     def place_shared(self, value: Value) -> SharedTile:
         """Reserve LDS for a tile, swizzled for the products that read it."""

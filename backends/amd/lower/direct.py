@@ -177,11 +177,11 @@ class DirectLoop(AmdLoop):
         write_shared(lw, target, staged, layout, tile, ordered=True)
 
 
-def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk: int = 0) -> Fetch:
-    """Declare the pointer of a tile, whose direct loads are in `parts`."""
+def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk: int = 0, waves: int = 0) -> Fetch:
+    """Declare the pointer of a tile, whose direct loads are in `parts` and by so many `waves` (0: all)."""
     tensor, fill, *_ = staged.op.operands
     names = lw.fresh("row"), lw.fresh("col"), lw.fresh("offset")
-    sketch = Fetch(staged, None, *names, "", lw.waves, parts=parts, chunk=chunk)  # type: ignore[arg-type]
+    sketch = Fetch(staged, None, *names, "", waves or lw.waves, parts=parts, chunk=chunk)  # type: ignore[arg-type]
     moving = open_moving(lw, loop, staged.op, sketch.before)
     whole_chunks = moving.first.divisor * staged.tile.dtype.nbytes % DIRECT == 0
     possible = f"({lw.wide(tensor)} && {str(is_zero_fill(lw, fill) and whole_chunks).lower()})"

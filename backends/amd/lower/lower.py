@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -11,7 +12,7 @@ from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.gate import check_shared
 from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
-from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG, Plan, make_plan
+from warpwave.backends.amd.plan import BY_GENERATOR, INTERLEAVE, PING_PONG, PRODUCER_CONSUMER, Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op, clone, walk
@@ -86,23 +87,33 @@ def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLower
     kernel = clone(kernel)
     with_ring_of_two = options.get("schedule") == INTERLEAVE  # whose loads are in flight for more than a step
     if not options.get("stages") and DIRECT in target.direct_to_lds_widths and not with_ring_of_two:
-        split_depth(kernel, target, in_turns=options.get("schedule") == PING_PONG)
+        split_depth(kernel, target, in_turns=options.get("schedule") in (PING_PONG, PRODUCER_CONSUMER))
     plan = make_plan(kernel, target, options)
     lw = AmdLowering(kernel, target, plan, assign_layouts(kernel, plan), definitions(kernel))
     for name, value in zip(kernel.param_names, kernel.params, strict=True):
         lw.names[value] = name + "_"
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
     before_grid = kernel.body.ops[: kernel.body.ops.index(grid)] if grid else []
-    for op in kernel.body.ops:
-        if op.name != "check" or op not in before_grid:  # launch conditions are the host's
-            lower_op(lw, op)
-    if plan.schedule in (PING_PONG, INTERLEAVE) and not plan.schedules:
+    with _barriers_of(lw):
+        for op in kernel.body.ops:
+            if op.name != "check" or op not in before_grid:  # launch conditions are the host's
+                lower_op(lw, op)
+    if plan.schedule in BY_GENERATOR and not plan.schedules:
         raise UnsupportedError(
             f"schedule={plan.schedule!r} is for products in a pipelined loop, and {kernel.name} has none",
             loc=kernel.loc,
             hint="load the product's tiles in a loop over ww.pipeline, or drop schedule=",
         )
     return lw
+
+
+def _barriers_of(lw: AmdLowering) -> AbstractContextManager[None]:
+    """What a kernel is lowered in: waves that only load know of no barriers but their loop's."""
+    if lw.plan.schedule != PRODUCER_CONSUMER:
+        return nullcontext()
+    why = "outside its loop waves exchange data, in which producers have no part"
+    what = f"schedule={PRODUCER_CONSUMER!r} does not apply to {lw.kernel.name}: {why}"
+    return lw.without_barriers(lambda: UnsupportedError(what, loc=lw.kernel.loc, hint="drop schedule="))
 
 
 def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
@@ -119,7 +130,7 @@ def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
         "  u8 *const lds = shared_memory;",  # of accesses to an array by name, clang forgets the alignment
         f"  u8 *const scratch = lds + {lw.peak_shared_bytes};",
         "  const int thread = __builtin_amdgcn_workitem_id_x(), lane = thread & 63;",
-        "  const int wave = __builtin_amdgcn_readfirstlane(thread >> 6);",
+        *_wave(lw.plan),
         "  const int block_id = __builtin_amdgcn_workgroup_id_x();",
         *locals_,
         lw.prologue.text(),
@@ -129,6 +140,15 @@ def _text(lw: AmdLowering, shared_bytes: int, body: str) -> str:
         "",
     ]
     return "\n".join(head)
+
+
+def _wave(plan: Plan) -> list[str]:
+    """The wave's number; producers, which come last, have the last consumer's but in their loop."""
+    number = "__builtin_amdgcn_readfirstlane(thread >> 6)"
+    if not plan.producers:
+        return [f"  const int wave = {number};"]
+    last = plan.waves - 1
+    return [f"  const int number = {number}, wave = number < {last} ? number : {last};"]
 
 
 def _variant(kernel: Kernel) -> list[str]:

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Mover(ABC):
-    """One tile's way into LDS. `chunk` are the bytes of a part that lie together."""
+    """One tile's way into LDS. `chunk` are the bytes of a part that lie together, `waves` those that load."""
 
     loop: AmdLoop
     staged: StagedLoad
     parts: int
     chunk: int
+    waves: int
     from_here: str = field(init=False, default="")
 
     @property
@@ -43,7 +44,11 @@ class Mover(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Declare pointer and offsets; the first step's coordinates have names."""
+        """Declare the pointer; the first step's coordinates have names."""
+
+    @abstractmethod
+    def declare(self) -> None:
+        """Declare each lane's offsets from the pointer."""
 
     @abstractmethod
     def define_any(self, whole: str) -> None:
@@ -102,11 +107,15 @@ class DirectMover(Mover):
         return self.fetches[0].possible
 
     def open(self) -> None:
-        """Declare the tile's pointer and each lane's offsets."""
-        lw, whole = self.loop.lw, open_fetch(self.loop.lw, self.loop.op, self.staged, self.parts, self.chunk)
+        """Declare the tile's pointer."""
+        lw = self.loop.lw
+        whole = open_fetch(lw, self.loop.op, self.staged, self.parts, self.chunk, self.waves)
         self.fetches = [whole.of_part(part, lw.fresh) for part in range(self.parts)]
+
+    def declare(self) -> None:
+        """Declare each lane's offsets, by the number of its wave among those that load."""
         for fetch in self.fetches:
-            declare_places(lw, fetch)
+            declare_places(self.loop.lw, fetch)
 
     def define_any(self, whole: str) -> None:
         """A function for each part."""
@@ -156,6 +165,9 @@ class StagedMover(Mover):
     def open(self) -> None:
         """Declare the tile's pointer and each lane's offsets."""
         self.tile = declare_waiting(self.loop.lw, self.loop.op, self.staged)
+
+    def declare(self) -> None:
+        """Nothing more: the offsets are there since `open`."""
 
     def define_any(self, whole: str) -> None:
         """A function for each part."""

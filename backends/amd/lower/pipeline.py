@@ -10,10 +10,11 @@ from warpwave.backends.amd.arch import DIRECT
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import DirectLoop
 from warpwave.backends.amd.lower.interleaved import InterleavedLoop
+from warpwave.backends.amd.lower.producers import ProducerLoop
 from warpwave.backends.amd.lower.scheduled import ScheduledLoop
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.backends.amd.lower.stages import MOST_COPIES, AmdLoop, is_small
-from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG
+from warpwave.backends.amd.plan import INTERLEAVE, PING_PONG, PRODUCER_CONSUMER
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.pipeline import reserve, staged_loads
 
@@ -53,6 +54,8 @@ def lower_pipeline(lw: AmdLowering, op: Op) -> None:
         kind = ScheduledLoop
     elif lw.plan.schedule == INTERLEAVE and any(o.name == "mma" for o in op.regions[0].ops):
         kind = InterleavedLoop
+    elif lw.plan.schedule == PRODUCER_CONSUMER and any(o.name == "mma" for o in op.regions[0].ops):
+        kind = ProducerLoop
     loop = kind(lw, op, ring, stages)
     loop.declare()
     with lw.body.block(""):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from warpwave.backends.amd.lower.bursts import Bursts, choose_bursts, refused
 from warpwave.backends.amd.lower.context import AmdLowering
@@ -70,14 +71,12 @@ class ScheduledLoop(AmdLoop):
         check_schedule(schedule, self.lw.target)
         self.lw.plan.schedules.append(schedule)
         self._say(schedule, bursts)
-        emission = _Emission(self, bursts, schedule)
+        emission = Emission(self, bursts, schedule)
         emission.open()
         with self.lw.body.block(f"if constexpr ({emission.possible})"):
             emission.emit()
         with self.lw.body.block("else"):
-            default = (DirectLoop if bursts.is_direct() else StagedLoop)(self.lw, self.op, self.ring, self.stages)
-            default.trips = self.trips
-            default.emit()
+            emit_default(self, bursts)
 
     def _say(self, schedule: Schedule, bursts: Bursts) -> None:
         reads = [sum(op.lgkm for op in c.ops if isinstance(op, Read)) for c in schedule.body if c.kind == "memory"]
@@ -89,24 +88,60 @@ class ScheduledLoop(AmdLoop):
         )
 
 
+def emit_default(loop: AmdLoop, bursts: Bursts) -> None:
+    """The loop by the default schedule."""
+    default = (DirectLoop if bursts.is_direct() else StagedLoop)(loop.lw, loop.op, loop.ring, loop.stages)
+    default.trips = loop.trips
+    default.emit()
+
+
 @dataclass
-class _Emission:
-    loop: ScheduledLoop
+class Emission:
+    """The text of a schedule; `group` is the only one that comes here, where groups do not share the code."""
+
+    loop: AmdLoop
     bursts: Bursts
     schedule: Schedule
+    group: str = ""
+    movers: dict[str, Mover] = field(default_factory=dict)
+    whole: str = ""
+    possible: str = ""
     untaken: list[tuple[str, Operand, str]] = field(default_factory=list)
 
     @property
     def lw(self) -> AmdLowering:
-        return self.loop.lw
+        """Where the text goes."""
+        lw = self.loop.lw
+        assert isinstance(lw, AmdLowering)
+        return lw
+
+    @cached_property
+    def kinds(self) -> set[type]:
+        """Of the ops that come here."""
+        clusters = (c for c in self.schedule.body if self._comes_here(c))
+        return {type(op) for cluster in clusters for op in cluster.ops}
+
+    @property
+    def loads(self) -> bool:
+        """Whether the waves that come here load tiles."""
+        return not self.kinds.isdisjoint((LoadDirect, LoadRegisters))
+
+    @property
+    def computes(self) -> bool:
+        """Whether they have the results."""
+        return Compute in self.kinds
+
+    def _comes_here(self, cluster: Cluster) -> bool:
+        return not self.group or not cluster.only or self.group in cluster.only
 
     def open(self) -> None:
         """Declare what moves the tiles, and how many of the first steps find all of them whole."""
         loop, kind = self.loop, DirectMover if self.bursts.is_direct() else StagedMover
         loop.coordinates_at("0")
         sources = zip(loop.ring, self.schedule.shared, strict=True)
-        self.movers: dict[str, Mover] = {
-            tile.name: kind(loop, load, tile.parts, self._chunk(load)) for load, tile in sources
+        self.movers = {
+            tile.name: kind(loop, load, tile.parts, self._chunk(load), self.bursts.loaders or self.lw.waves)
+            for load, tile in sources
         }
         for mover in self.movers.values():
             mover.open()
@@ -122,12 +157,15 @@ class _Emission:
         """Prologue, rounds, single steps, end."""
         lw, loop = self.lw, self.loop
         lw.enter_region()
-        self._declare_fragments()
-        if self.bursts.roles.late:
-            self._declare_late()
-        for mover in self.movers.values():
+        if self.computes:
+            self._declare_fragments()
+            if self.bursts.roles.late:
+                self._declare_late()
+        for mover in self.movers.values() if self.loads else ():
+            mover.declare()
             mover.define_any(self.whole)
-        with lw.without_barriers(lambda: refused(loop.op, "its body exchanges data between waves", "drop schedule=")):
+        why = "its body exchanges data between waves"
+        with lw.without_barriers(lambda: refused(lw, loop.op, why, "drop schedule=")):
             self._clusters(self.schedule.prologue, Place("0", "0", False))
             counter = lw.fresh("iteration")
             lw.body.line(f"int {counter} = 0;")
@@ -139,24 +177,26 @@ class _Emission:
         lw.unfinished_reads = True
 
     def _rounds(self, counter: str) -> None:
-        """Rounds through all stages that load whole tiles only."""
+        """Rounds through all stages that load whole tiles only, or nothing."""
         lw, stages = self.lw, self.loop.stages
-        last = stages - 1 + load_distance(self.schedule)
-        for mover in self.movers.values():
+        movers = tuple(self.movers.values()) if self.loads else ()
+        last = stages - 1 + (load_distance(self.schedule) if movers else 0)
+        for mover in movers:
             mover.start()
-        with lw.body.block(f"while ({counter} + {last} < {self.whole})"):
+        with lw.body.block(f"while ({counter} + {last} < {self.whole if movers else self.loop.trips})"):
             with lw.body.each(stages, "stage"):
                 self._step(Place(f"{counter} + stage", "stage", True))
-            for mover in self.movers.values():
+            for mover in movers:
                 mover.advance(stages)
             lw.body.line(f"{counter} += {stages};")
 
     def _step(self, place: Place) -> None:
         lw, loop, roles = self.lw, self.loop, self.bursts.roles
         loop.count(place.step)
-        self._lower(roles.start)
+        self._lower(roles.start if self.computes else ())
         self._clusters(self.schedule.body, place)
-        assign_all(lw, loop.names, loop.op.results, loop.body.terminator.operands)
+        if self.computes:
+            assign_all(lw, loop.names, loop.op.results, loop.body.terminator.operands)
 
     def _lower(self, ops: Sequence[Op]) -> None:
         for op in ops:
@@ -181,9 +221,9 @@ class _Emission:
     # -- ops ------------------------------------------------------------------------------------------
 
     def _clusters(self, clusters: Sequence[Cluster], place: Place) -> None:
-        for cluster in clusters:
+        for cluster in filter(self._comes_here, clusters):
             self.lw.body.line(f"// {cluster.name}")
-            if cluster.only:
+            if cluster.only and not self.group:
                 lead = f"wave < {self.schedule.groups[0].waves}"
                 with self.lw.body.block(f"if ({lead if cluster.only == (LEAD,) else f'!({lead})'})"):
                     self._ops(cluster.ops, place)

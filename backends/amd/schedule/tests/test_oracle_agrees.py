@@ -17,11 +17,13 @@ from warpwave.backends.amd.schedule.check import check_waves, check_workgroup, f
 from warpwave.backends.amd.schedule.form import Schedule
 from warpwave.backends.amd.schedule.interleave import Half, Quadrants, interleave
 from warpwave.backends.amd.schedule.lengths import sufficient_lengths
+from warpwave.backends.amd.schedule.producers import producer_consumer
 
 from .mutants import mutants
 from .oracle import first_fault
 from .published import SOUND
 from .small import ping_pong, ring, staged
+from .test_producers import loop
 
 SMALL = {
     "ring": ring(),
@@ -30,6 +32,7 @@ SMALL = {
     "ping-pong": ping_pong(),
     "staged": staged(),
     "staged by the compiler": staged(tracked=True),
+    "producers": producer_consumer(loop(vm=(1, 1), waves=2), 1),
 }
 LARGE = {**SOUND, "interleave": interleave(Quadrants("gfx950", *(Half(t, 2, 1, 4, 1, 1, 4096) for t in "ab"), 2, 4, 4))}
 LONGEST = 9  # steps of a loop that the interpreter runs; no mutant has needed more than 6
