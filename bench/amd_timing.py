@@ -3,7 +3,8 @@
     python -m warpwave.bench.amd_timing [CASES.json] [--folder FOLDER] [--only NAME] [--own] [--record FOLDER]
 
 A case names an assembly file (relative to FOLDER), its launch and its work; the kernels need not be this project's.
---own adds this project's own (amd_timing_own.py). A record is a JSON file and the table as a page.
+--own adds this project's own (amd_timing_own.py). A record is a JSON file and the table as a page; with --only it keeps
+the other rows that it has.
 Only the workgroups that share one compute unit are executed; how many rounds the grid takes is counted.
 """
 
@@ -135,22 +136,28 @@ def row(case: Case, recorded: Recorded, timing: Timing, host: float) -> Row:
     )
 
 
-def table(rows: Sequence[Row]) -> str:
+def recorded_row(r: Row) -> dict[str, Any]:
+    """A row as the record has it."""
+    case = {name: getattr(r.case, name) for name in ("published", "published_busy", "source", "note")}
+    return asdict(r) | {"case": r.case.name} | case
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: published, modelled, error."""
     head = ["kernel", "published TF", "modelled TF", "error", "loop busy, published", "modelled", "whole kernel busy"]
     head += ["clocks a workgroup", "GHz"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for r in rows:
         cells = [
-            r.case.name,
-            "" if r.case.published is None else f"{r.case.published:g}",
-            f"{r.tflops:.0f}",
-            "" if r.error is None else f"{r.error:+.1%}",
-            "" if r.case.published_busy is None else f"{r.case.published_busy:.1%}",
-            "" if r.loop_matrix_busy is None else f"{r.loop_matrix_busy:.1%}",
-            f"{r.matrix_busy:.1%}",
-            f"{r.clocks:,}",
-            f"{r.ghz:g}",
+            r["case"],
+            "" if r["published"] is None else f"{r['published']:g}",
+            f"{r['tflops']:.0f}",
+            "" if r["error"] is None else f"{r['error']:+.1%}",
+            "" if r["published_busy"] is None else f"{r['published_busy']:.1%}",
+            "" if r["loop_matrix_busy"] is None else f"{r['loop_matrix_busy']:.1%}",
+            f"{r['matrix_busy']:.1%}",
+            f"{r['clocks']:,}",
+            f"{r['ghz']:g}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -170,20 +177,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.own:
         from warpwave.bench.amd_timing_own import own_rows  # builds kernels: the others need no compiler
 
-        rows += own_rows()
-    print(table(rows))
+        rows += own_rows(options.only)
+    made = [recorded_row(r) for r in rows]
+    print(table(made))
     if options.record:
-        save(rows, described["about"], options.record)
+        save(made, described["about"], options.record, keep=bool(options.only))
 
 
-def save(rows: Sequence[Row], about: str, folder: Path) -> None:
-    """The record and its page."""
+def save(rows: Sequence[dict[str, Any]], about: str, folder: Path, *, keep: bool = False) -> None:
+    """The record and its page; with `keep`, rows that are there keep their place, and stay unless made again."""
     folder.mkdir(parents=True, exist_ok=True)
-    plain = [asdict(r) | {"case": r.case.name, "source": r.case.source, "note": r.case.note} for r in rows]
-    (folder / "record.json").write_text(json.dumps({"about": about, "rows": plain}, indent=1) + "\n")
-    notes = [f"* {r.case.name}: {r.case.note}." for r in rows if r.case.note]
+    path = folder / "record.json"
+    old = json.loads(path.read_text())["rows"] if keep else []
+    found = {r["case"]: r for r in (*old, *rows)}
+    path.write_text(json.dumps({"about": about, "rows": list(found.values())}, indent=1) + "\n")
+    notes = [f"* {r['case']}: {r['note']}." for r in found.values() if r["note"]]
     head = "# Modelled time of AMD kernels\n\nModelled, nothing here ran on an AMD GPU. " + about
-    (folder / "README.md").write_text("\n".join([head, "", table(rows), "", *notes, ""]))
+    (folder / "README.md").write_text("\n".join([head, "", table(list(found.values())), "", *notes, ""]))
 
 
 if __name__ == "__main__":

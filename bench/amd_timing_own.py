@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -21,62 +23,104 @@ DEPTH, SIZE = 8192, 256  # one workgroup's tile at the depth, or the number of k
 PRODUCT = Memory(l2=0.78, infinity_cache=0.93, loaded=True)  # as the published cases have it
 ATTENTION = Memory(l2=0.9, infinity_cache=0.9, loaded=True)
 BF16 = ml_dtypes.bfloat16
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of one workgroup's tile; `extents` are rows and columns of the whole, where its blocks are counted."""
+
+    target: str
+    dtype: str
+    element: Any
+    step: int
+    schedule: str
+    tile: tuple[int, int] = (SIZE, SIZE)
+    options: Mapping[str, int] = field(default_factory=dict)
+    extents: tuple[int, int] | None = None
+
+    @property
+    def name(self) -> str:
+        """As in the table."""
+        rows, cols = self.tile
+        roles = f" {self.options['producers']} + {self.options['waves']}" if "producers" in self.options else ""
+        return f"Warpwave {self.dtype} {rows}x{cols}x{self.step}, {self.schedule}{roles}, {self.target}"
+
+    def blocks(self, cus: int) -> int:
+        """Workgroups: one for each compute unit, or those of the whole."""
+        if self.extents is None:
+            return cus
+        return math.prod(-(-extent // tile) for extent, tile in zip(self.extents, self.tile, strict=True))
+
+
+MICRO = (7680, 8192)  # of HipKittens' measurements of producers and consumers
 PRODUCTS = (
-    ("gfx950", "bf16", BF16, 64, "multistage"),
-    ("gfx950", "bf16", BF16, 64, "ping-pong"),
-    ("gfx950", "bf16", BF16, 64, "interleave"),
-    ("gfx950", "fp8", ml_dtypes.float8_e4m3fn, 128, "ping-pong"),
-    ("gfx942", "bf16", BF16, 64, "multistage"),
+    Product("gfx950", "bf16", BF16, 64, "multistage"),
+    Product("gfx950", "bf16", BF16, 64, "ping-pong"),
+    Product("gfx950", "bf16", BF16, 64, "interleave"),
+    Product("gfx950", "bf16", BF16, 64, "producer-consumer", (128, 256), {"producers": 4, "waves": 8}, MICRO),
+    Product("gfx950", "bf16", BF16, 64, "producer-consumer", (192, 256), {"producers": 4, "waves": 12}, MICRO),
+    Product("gfx950", "bf16", BF16, 64, "ping-pong", (192, 256), {"stages": 2}, MICRO),
+    Product("gfx950", "fp8", ml_dtypes.float8_e4m3fn, 128, "ping-pong"),
+    Product("gfx942", "bf16", BF16, 64, "multistage"),
 )
 ATTENTIONS = ((128, "multistage"), (128, "ping-pong"), (64, "multistage"), (64, "ping-pong"))
 CHIPS = {"gfx950": "MI355X", "gfx942": "MI300X"}
 
 
-def own_rows() -> list[Row]:
-    """All of them; schedules that do not apply to a kernel are left out."""
-    return [*_products(), *_attentions()]
+@dataclass(frozen=True)
+class Own:
+    """A kernel of this project: `flops` of a workgroup, and how many there are (`blocks`) by a chip's compute units."""
+
+    name: str
+    target: str
+    dtype: str
+    kernel: Any
+    options: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray[Any, Any]]
+    flops: float
+    memory: Memory
+    blocks: Callable[[int], int] = lambda cus: cus
 
 
-def _products() -> Iterator[Row]:
-    for target, dtype, element, step, schedule in PRODUCTS:
-        a, b = (np.zeros((SIZE, DEPTH), element) for _ in range(2))
-        c = np.zeros((SIZE, SIZE), BF16)
-        built = gemm.compile(a, b, c, transpose_b=True, BM=SIZE, BN=SIZE, BK=step, target="reference")
-        name = f"Warpwave {dtype} {SIZE}x{SIZE}x{step}, {schedule}, {target}"
-        flops = 2.0 * SIZE * SIZE * DEPTH
-        yield from _timed(name, built.ir, target, schedule, dtype, {"a": a, "b": b, "c": c}, flops, PRODUCT)
+def own_rows(only: str = "") -> list[Row]:
+    """Those whose names contain `only`; schedules that do not apply to a kernel are left out."""
+    chosen = (own for own in (*_products(), *_attentions()) if only in own.name)
+    return [made for own in chosen for made in _timed(own)]
 
 
-def _attentions() -> Iterator[Row]:
+def _products() -> Iterator[Own]:
+    for product in PRODUCTS:
+        rows, cols = product.tile
+        a, b = (np.zeros((extent, DEPTH), product.element) for extent in product.tile)
+        c = np.zeros(product.tile, BF16)
+        built = gemm.compile(a, b, c, transpose_b=True, BM=rows, BN=cols, BK=product.step, target="reference")
+        options = {"schedule": product.schedule, **product.options}
+        arrays, flops = {"a": a, "b": b, "c": c}, 2.0 * rows * cols * DEPTH
+        kind = product.target, product.dtype
+        yield Own(product.name, *kind, built.ir, options, arrays, flops, PRODUCT, product.blocks)
+
+
+def _attentions() -> Iterator[Own]:
     for width, schedule in ATTENTIONS:
         q, o = (np.zeros((1, 1, SIZE, width), BF16) for _ in range(2))
         k, v = (np.zeros((1, 1, DEPTH, width), BF16) for _ in range(2))
-        arguments = {"q": q, "k": k, "v": v, "o": o, "lse": np.zeros((1, 1, SIZE), np.float32)}
-        built = attention.compile(*arguments.values(), BQ=SIZE, BK=64, target="reference")
+        arrays = {"q": q, "k": k, "v": v, "o": o, "lse": np.zeros((1, 1, SIZE), np.float32)}
+        built = attention.compile(*arrays.values(), BQ=SIZE, BK=64, target="reference")
         name = f"Warpwave attention forward D={width}, {schedule}, gfx950"
         flops = 4.0 * SIZE * DEPTH * width
-        yield from _timed(name, built.ir, "gfx950", schedule, "bf16", arguments, flops, ATTENTION)
+        yield Own(name, "gfx950", "bf16", built.ir, {"schedule": schedule}, arrays, flops, ATTENTION)
 
 
-def _timed(
-    name: str,
-    kernel: Any,
-    target: str,
-    schedule: str,
-    dtype: str,
-    arrays: Mapping[str, np.ndarray[Any, Any]],
-    flops: float,
-    memory: Memory,
-) -> Iterator[Row]:
-    """One workgroup's work of `flops`, taken to be the same on every compute unit."""
+def _timed(own: Own) -> Iterator[Row]:
+    """All workgroups are taken to do what one does."""
     began = time.perf_counter()
     try:
-        program: Any = BACKEND.compile(kernel, f"amd:{target}", {"schedule": schedule})
+        program: Any = BACKEND.compile(own.kernel, f"amd:{own.target}", own.options)
     except TileError as error:
-        print(f"{name}: {str(error).splitlines()[0]}")
+        print(f"{own.name}: {str(error).splitlines()[0]}")
         return
-    borrowed = {n: borrow(a) for n, a in arrays.items()}
-    timing = program.time(borrowed, chip=CHIPS[target], dtype=dtype, memory=memory)
-    cus = timing.chip.cus
-    case = Case(name, "", (cus,), (64 * program.artifact.waves,), [], flops * cus, dtype, None)
+    borrowed = {n: borrow(a) for n, a in own.arrays.items()}
+    timing = program.time(borrowed, chip=CHIPS[own.target], dtype=own.dtype, memory=own.memory)
+    blocks = own.blocks(timing.chip.cus)
+    case = Case(own.name, "", (blocks,), (64 * program.artifact.waves,), [], own.flops * blocks, own.dtype, None)
     yield row(case, timing.recorded, timing, time.perf_counter() - began)
