@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 import warpwave as ww
 from warpwave.kernels.tests.plain import wide
+from warpwave.tiles.dtypes import BY_NUMPY
+from warpwave.tiles.reference.running_error import Approx
 
 
 def normal(rng, dtype, *shape, scale=1.0):
@@ -49,16 +50,14 @@ def bits(x):
     return np.ascontiguousarray(x).tobytes()
 
 
-def assert_close(got, exact, slack):
-    """|got - exact| <= slack, plus one rounding to the dtype of `got`; NaN and infinities in the same places."""
-    exact = np.broadcast_to(wide(exact), got.shape)
-    value, info = wide(got), ml_dtypes.finfo(got.dtype)
+def assert_close(got, exact, allowed: Approx):
+    """`got` is what the formula may give, rounded to its dtype; NaN and infinities are in the same places."""
+    exact, value = np.broadcast_to(wide(exact), got.shape), wide(got)
     regular = np.isfinite(exact)
     np.testing.assert_array_equal(value[~regular], exact[~regular])
-    slack = np.broadcast_to(slack, got.shape)
-    rounding = float(info.eps) / 2 * (np.abs(exact) + slack) + float(info.smallest_subnormal)
+    error = np.broadcast_to(allowed.rounded(BY_NUMPY[got.dtype]).error, got.shape)
     with np.errstate(invalid="ignore"):
-        excess = np.where(regular, np.abs(value - exact) - slack - rounding, 0)
+        excess = np.where(regular, np.abs(value - exact) - error, 0)
     assert not np.isnan(excess).any(), f"NaN at {np.argwhere(np.isnan(excess))[:3].tolist()}"
     worst = np.unravel_index(excess.argmax(), got.shape) if got.size else None
     assert worst is None or excess[worst] <= 0, f"at {worst}: got {value[worst]}, exact {exact[worst]}"
@@ -68,5 +67,4 @@ def launch(kernel, arguments, **constants):
     kernel(**arguments, target="reference", **constants)
 
 
-U = 2.0**-24
 FLOATS = (ww.f32, ww.f16, ww.bf16)

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from ml_dtypes import bfloat16
 
+from warpwave.tiles.reference.running_error import Approx
+
 from . import _compile
 
 Launch = Callable[..., object]
@@ -17,24 +19,21 @@ Launch = Callable[..., object]
 
 @dataclass(frozen=True)
 class Check:
-    """A result, the exact answer, and the error that rounding in the kernel explains."""
+    """A result, and the answer: exact, or with the error that the roundings in the kernel explain."""
 
     label: str
     got: np.ndarray
-    want: np.ndarray
-    atol: float = 0.0
-    rtol: float = 0.0
+    want: np.ndarray | Approx
 
     def wrong(self) -> str | None:
-        got, want = np.asarray(self.got, np.float64), np.asarray(self.want, np.float64)
-        if self.atol == self.rtol == 0:
-            bad = ~((self.got == self.want) | ((got != got) & (want != want)))
-        else:
-            bad = ~np.isclose(got, want, rtol=self.rtol, atol=self.atol, equal_nan=True)
-        if not bad.any():
+        want = self.want.value if isinstance(self.want, Approx) else self.want
+        good = (self.got == want) | ((self.got != self.got) & (want != want))
+        if isinstance(self.want, Approx):
+            good |= np.abs(wide(self.got) - want) <= self.want.error
+        if good.all():
             return None
-        first = tuple(np.argwhere(bad)[0])
-        return f"{self.label}{first}: got {self.got[first]}, want {self.want[first]}, {bad.sum()} of {bad.size} wrong"
+        first = tuple(np.argwhere(~good)[0])
+        return f"{self.label}{first}: got {self.got[first]}, want {want[first]}, {(~good).sum()} of {good.size} wrong"
 
 
 @dataclass(frozen=True)
