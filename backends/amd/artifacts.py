@@ -24,7 +24,7 @@ from warpwave.tiles.types import TileType
 _BACKEND = Path(__file__).parent
 _TILES = Path(warpwave.tiles.__file__).parent
 _SOURCES = (
-    *((_BACKEND, pattern) for pattern in ("*.py", "lower/*.py", "schedule/*.py", "device/*")),
+    *((_BACKEND, pattern) for pattern in ("*.py", "lower/*.py", "schedule/*.py", "model/schedules.*", "device/*")),
     *((_TILES, pattern) for pattern in ("*.py", "ir/*.py", "simt/*.py")),
 )
 
@@ -47,7 +47,10 @@ class Print:
 
 @dataclass(frozen=True)
 class Artifact:
-    """All that a compiled kernel keeps of its lowering. `built_source` is `source` with line directives."""
+    """All that a compiled kernel keeps of its lowering. `built_source` is `source` with line directives.
+
+    `schedule` is the one that its loops took, which `auto` may have chosen.
+    """
 
     source: str
     built_source: str
@@ -57,6 +60,7 @@ class Artifact:
     checks: tuple[Check, ...]
     prints: tuple[Print, ...]
     resources: Mapping[str, Any] | None = None
+    schedule: str = ""
 
     def to_json(self) -> str:
         """As text that `from_json` reads."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.build import REMEDY, find_compiler
-from warpwave.backends.amd.compilation import compiled
+from warpwave.backends.amd.compilation import compiled, settled
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.backends.amd.runtime import hip
 from warpwave.backends.amd.runtime.devices import devices, target_of
@@ -66,7 +66,8 @@ class AmdBackend:
         from warpwave.backends.amd.lower.lower import emit
         from warpwave.backends.amd.schedule.chart import chart
 
-        lw = emit(kernel, TARGETS[target.split(":")[1]], dict(options))
+        arch = TARGETS[target.split(":")[1]]
+        lw = emit(kernel, arch, settled(kernel, arch, options))
         return [chart(schedule) for schedule in lw.plan.schedules]
 
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

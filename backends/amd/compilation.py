@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 from warpwave.backends.amd import artifacts
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.artifacts import Artifact, Check, Print
+from warpwave.backends.amd.build import find_compiler
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.backends.amd.resources import fits
+from warpwave.tiles.errors import ResourceError, UnsupportedError
 from warpwave.tiles.ir import Kernel
+
+ASKED = "schedule"  # the option
 
 if TYPE_CHECKING:
     from warpwave.backends.amd.lower.lower import Lowered
@@ -24,24 +28,61 @@ def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any], *, simu
     path = artifacts.place(kernel, target.name, choices)
     artifact = artifacts.load(path)
     if artifact is None:
-        artifact = lowered(kernel, target, choices)
-        if options.get("allow_spills"):
+        artifact = chosen(kernel, target, choices)
+        if options.get("allow_spills") or artifact.resources:
             artifacts.save(path, artifact)
     if not options.get("allow_spills"):
         artifact = _gated(kernel, target, choices, artifact, path)
     return AmdProgram(kernel, target, artifact, simulated)
 
 
+def settled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the schedule that the kernel takes, for whoever looks at its lowering without its program."""
+    from warpwave.backends.amd.choosing import offered
+    from warpwave.backends.amd.plan import MULTISTAGE
+
+    if len(offered(kernel, target, options).names) == 1:
+        return dict(options)
+    choices = {name: value for name, value in options.items() if name != "allow_spills"}
+    found = artifacts.load(artifacts.place(kernel, target.name, choices))
+    try:
+        taken = (found or chosen(kernel, target, choices)).schedule
+    except (UnsupportedError, ResourceError):  # which the lowering will say as well, or does not mind
+        taken = MULTISTAGE
+    return {**options, ASKED: taken}
+
+
+def chosen(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:
+    """The kernel lowered by the schedule that was asked for, or else by the best; built where that decides."""
+    from warpwave.backends.amd.choosing import choose, offered  # a hit in the cache does without
+
+    offer = offered(kernel, target, options)
+    if len(offer.names) > 1:
+        return choose(offer, lambda name: _built(kernel, target, {**options, ASKED: name}))
+    made = lowered(kernel, target, options)
+    return replace(made, reasons=(f"schedule {made.schedule}: {offer.why}", *made.reasons)) if offer.why else made
+
+
+def _built(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:
+    """With what its code uses, unless there is no compiler: then the lowering alone has to do."""
+    made = lowered(kernel, target, options)
+    return _measured(kernel, target, made) if find_compiler() else made
+
+
+def _measured(kernel: Kernel, target: Target, artifact: Artifact) -> Artifact:
+    return replace(artifact, resources=AmdProgram(kernel, target, artifact).resources)
+
+
 def _gated(kernel: Kernel, target: Target, options: Mapping[str, Any], artifact: Artifact, path: Path) -> Artifact:
     """The artifact with what its code uses, kept, if that is not too much."""
     if artifact.resources is None:
-        artifact = replace(artifact, resources=AmdProgram(kernel, target, artifact).resources)
+        artifact = _measured(kernel, target, artifact)
         artifacts.save(path, artifact)
     assert artifact.resources is not None
     if not fits(artifact.resources):
         from warpwave.backends.amd.gate import refusal  # looks at the lowering, which a hit in the cache does without
 
-        raise refusal(kernel, target, options, artifact.resources)
+        raise refusal(kernel, target, {**options, ASKED: artifact.schedule}, artifact.resources)
     return artifact
 
 
@@ -62,4 +103,5 @@ def artifact_of(result: Lowered) -> Artifact:
         tuple(result.plan.reasons),
         tuple(Check(op.attrs["message"] or "check failed", op.loc) for op in result.checks),
         tuple(Print(op.attrs["message"], tuple(v.tile for v in op.operands)) for op in result.prints),
+        schedule=result.plan.schedule,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from warpwave.backends.amd.arch import Target
 from warpwave.backends.amd.lower.context import AmdLowering
+from warpwave.backends.amd.resources import shortfall
 from warpwave.backends.amd.usage import registers_in_use, shared_in_use, table
 from warpwave.tiles.errors import ResourceError
 from warpwave.tiles.ir import Kernel
@@ -20,16 +21,13 @@ def refusal(kernel: Kernel, target: Target, options: Mapping[str, Any], used: Ma
 
     lw = emit(kernel, target, dict(options))
     uses, loc = registers_in_use(lw)
-    what = (
-        f"{used['spills']} registers spill to {used['scratch_bytes']} bytes of scratch a lane"
-        if used["spills"] or used["scratch_bytes"]
-        else f"{lw.plan.all_waves} waves of {used['vgprs'] + used['agprs']} registers do not fit one CU"
-    )
+    what = shortfall(used, lw.plan.all_waves)
     available = registers_of_a_lane(target, lw.plan.all_waves)
     where = f" (line {loc.line})" if loc else ""
     return ResourceError(
-        f"kernel {kernel.name} does not fit the registers of {target.name}: {what}; with {lw.plan.all_waves} waves a lane "
-        f"has {available}\n  tiles alive where most are{where}, registers a lane:\n{table(uses, 'registers')}",
+        f"kernel {kernel.name} does not fit the registers of {target.name}: {what}; "
+        f"with {lw.plan.all_waves} waves a lane has {available}\n"
+        f"  tiles alive where most are{where}, registers a lane:\n{table(uses, 'registers')}",
         loc=kernel.loc,
         hint=HINT,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpwave.backends.amd.arch import DIRECT, WAVE, LdsAccess, Target
+from warpwave.backends.amd.compilation import settled
 from warpwave.backends.amd.lds import Read
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.lower import emit
@@ -20,7 +21,7 @@ from warpwave.tiles.simt.drawn import drawn_tiles, offsets_in, stored_at, swizzl
 
 def tile_layouts(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> list[TileLayout]:
     """Register and shared tiles in program order, those that are laid out alike under one name once."""
-    lw = emit(kernel, target, dict(options))
+    lw = emit(kernel, target, settled(kernel, target, options))
     return drawn_tiles(lw, f"amd:{target.name}", "wave", lambda value, shared: _placement(lw, value, shared))
 
 

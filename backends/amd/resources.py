@@ -49,6 +49,13 @@ def fits(used: Mapping[str, Any]) -> bool:
     return not used["spills"] and not used["scratch_bytes"] and used["waves_per_simd"] >= 1
 
 
+def shortfall(used: Mapping[str, Any], waves: int) -> str:
+    """What does not fit, where `fits` says so."""
+    if used["spills"] or used["scratch_bytes"]:
+        return f"{used['spills']} registers spill to {used['scratch_bytes']} bytes of scratch a lane"
+    return f"{waves} waves of {used['vgprs'] + used['agprs']} registers do not fit one CU"
+
+
 def occupancy(target: Target, registers: int, shared_bytes: int, waves: int) -> int:
     """Waves that one SIMD holds: as registers allow, and as whole workgroups of `waves` fit the CU."""
     by_registers = target.waves_per_simd(registers)

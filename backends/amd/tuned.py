@@ -24,14 +24,17 @@ def _gemm(arch: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"BK": depth}
     *batch, rows, cols = c.shape
     steps = a.shape[-2] * a.shape[-1] // rows  # whichever way a is stored
-    return _modelled_tiles(arch, (rows, cols, steps), itemsize, depth, math.prod(batch))
+    along_rows = not arguments.get("transpose_a") and bool(arguments.get("transpose_b"))
+    return _modelled_tiles(arch, (rows, cols, steps), itemsize, depth, math.prod(batch), along_rows)
 
 
 @lru_cache(maxsize=1024)
-def _modelled_tiles(arch: str, shape: tuple[int, int, int], itemsize: int, depth: int, batch: int) -> Suggestion:
+def _modelled_tiles(
+    arch: str, shape: tuple[int, int, int], itemsize: int, depth: int, batch: int, along_rows: bool
+) -> Suggestion:
     from warpwave.backends.amd.model.choice import choose_tiles  # most kernels never need it
 
-    choice = choose_tiles(arch, shape, itemsize, depth, batch)
+    choice = choose_tiles(arch, shape, itemsize, depth, batch, along_rows=along_rows)
     tiles = {"BM": choice.best.block_m, "BN": choice.best.block_n}
     return Suggestion(tiles | {"BK": depth}, dict.fromkeys(tiles, f"modelled {choice}"))
 

@@ -13,21 +13,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from warpwave.backends.amd.grid_order import choose_order
 from warpwave.backends.amd.model.choice import choose_tiles
 from warpwave.backends.amd.model.timing import Recorded
 from warpwave.backends.amd.model.traffic import TileGemm
 from warpwave.backends.amd.model.whole import WholeLaunch
-from warpwave.backends.amd.program import AmdProgram
 from warpwave.backends.amd.tuned import DEPTH_BYTES
 from warpwave.bench.grid_model.measured import MI355X
 from warpwave.bench.grid_model.record import OUT
-from warpwave.kernels.gemm import gemm
-from warpwave.tiles.errors import TileError
-from warpwave.tiles.runtime.arrays import borrow
+from warpwave.bench.grid_model.replays import DTYPES, built, fitting, recorded
 
 TARGET = "gfx950"
 DEPTH = 2048  # of the recorded products: enough iterations for a steady state
@@ -37,12 +31,11 @@ HIPKITTENS = {
     "bf16": {1024: 139.5, 2048: 665.1, 4096: 1412.9, 8192: 1610.5, 16384: 1571.5},
     "fp8": {1024: 270.1, 2048: 1054.2, 4096: 2741.4, 8192: 3327.5, 16384: 3377.8},
 }
-DTYPES = {"bf16": ml_dtypes.bfloat16, "fp8": ml_dtypes.float8_e4m3fn}
 
 
 def modelled(dtype: str, size: int) -> dict[str, Any]:
     """One row: tiles, schedule, times of every schedule that applies."""
-    itemsize = DTYPES[dtype](0).itemsize
+    itemsize = DTYPES[TARGET][dtype](0).itemsize
     step = DEPTH_BYTES[TARGET] // itemsize
     best = choose_tiles(TARGET, (size, size, size), itemsize, step).best
     problem = TileGemm(size, size, size, best.block_m, best.block_n, step, itemsize)
@@ -65,38 +58,15 @@ def modelled(dtype: str, size: int) -> dict[str, Any]:
 
 def _launch(dtype: str, problem: TileGemm, schedule: str) -> WholeLaunch | None:
     """The whole launch by a schedule; None where it does not apply to these tiles."""
-    program = _built(dtype, problem, schedule)
+    program = built(TARGET, dtype, problem, schedule)
     if program is None:
         return None
-    alone = _recorded(program, dtype, problem, DEPTH, 1)
-    fit = alone.report.occupancy * alone.target.simds_per_cu // alone.report.waves_per_group
-    together = _recorded(program, dtype, problem, DEPTH, min(fit, 4)) if fit > 1 else alone
-    further = _trips(_recorded(program, dtype, problem, 2 * DEPTH, 1)) - _trips(alone)
+    alone = recorded(program, dtype, problem, DEPTH, 1)
+    fit = fitting(alone)
+    together = recorded(program, dtype, problem, DEPTH, min(fit, 4)) if fit > 1 else alone
+    further = _trips(recorded(program, dtype, problem, 2 * DEPTH, 1)) - _trips(alone)
     order = choose_order(problem.rows, problem.cols, MI355X.xcds, MI355X.cus_per_xcd)
     return WholeLaunch(together, DEPTH, further / DEPTH, problem, dtype, MI355X.name, order)
-
-
-def _built(dtype: str, problem: TileGemm, schedule: str) -> AmdProgram | None:
-    arrays = _arrays(dtype, problem, DEPTH, 1)
-    tiles = {"BM": problem.block_m, "BN": problem.block_n, "BK": problem.step}
-    options = {} if schedule == "multistage" else {"schedule": schedule}
-    try:
-        built = gemm.compile(**arrays, transpose_b=True, target=f"amd:{TARGET}:sim", options=options, **tiles)
-    except TileError:
-        return None
-    assert isinstance(built.program, AmdProgram)
-    return built.program
-
-
-def _recorded(program: AmdProgram, dtype: str, problem: TileGemm, depth: int, groups: int) -> Recorded:
-    arrays = {name: borrow(array) for name, array in _arrays(dtype, problem, depth, groups).items()}
-    return program.time(arrays, groups=list(range(groups))).recorded
-
-
-def _arrays(dtype: str, problem: TileGemm, depth: int, groups: int) -> dict[str, Any]:
-    rows = groups * problem.block_m
-    a, b = (np.zeros((n, depth), DTYPES[dtype]) for n in (rows, problem.block_n))
-    return {"a": a, "b": b, "c": np.zeros((rows, problem.block_n), DTYPES["bf16"])}
 
 
 def _trips(recorded: Recorded) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from warpwave.backends.amd.arch import TARGETS, Mfma
+from warpwave.backends.amd.compilation import settled
 from warpwave.backends.amd.fragments import operand_a
 from warpwave.backends.amd.lower.depth import DepthOrder, depth_order
 from warpwave.backends.amd.lower.lower import emit
@@ -21,7 +22,8 @@ def lowered_with_orders(kernel: Kernel, arch: str) -> tuple[Kernel, Orders]:
     if arch not in TARGETS or not any(op.name == "mma" for op in walk(kernel.body)):
         return kernel, {}
     try:
-        lowering = emit(kernel, TARGETS[arch], {})
+        target = TARGETS[arch]
+        lowering = emit(kernel, target, settled(kernel, target, {}))
     except TileError:  # the target refuses the kernel, so that there is nothing to compare with
         return kernel, {}
     products = [op for op in walk(lowering.kernel.body) if op.name == "mma"]

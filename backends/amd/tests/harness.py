@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpwave.backends.amd.arch import TARGETS
-from warpwave.backends.amd.compilation import lowered
+from warpwave.backends.amd.compilation import chosen
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.tiles.dtypes import BY_NUMPY, DType
 from warpwave.tiles.ir import Block, Builder, Kernel, Value, verify
@@ -24,7 +24,7 @@ Arguments = Mapping[str, Any]
 
 def program(kernel: Kernel, target: str, **options: Any) -> AmdProgram:
     """The kernel built for one target."""
-    return AmdProgram(kernel, TARGETS[target], lowered(kernel, TARGETS[target], options))
+    return AmdProgram(kernel, TARGETS[target], chosen(kernel, TARGETS[target], options))
 
 
 def launch(built: AmdProgram, arguments: Arguments, **simulation: Any) -> dict[str, np.ndarray]:

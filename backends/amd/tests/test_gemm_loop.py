@@ -1,4 +1,4 @@
-"""What one step of depth 64 of the 256 x 256 product costs a wave, from two simulated launches of different depth."""
+"""What a step of depth 64 of the 256 x 256 product costs a wave by the multistage schedule, from two simulated launches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def launch(target, depth):
     a, b = (rng.integers(-3, 4, (256, depth)).astype(ml_dtypes.bfloat16) for _ in range(2))
     c = np.zeros((256, 256), np.float32)
     compiled = gemm.compile(a, b, c, transpose_b=True, BM=256, BN=256, BK=64, target="reference")
-    program = BACKEND.compile(compiled.ir, f"amd:{target}", {})
+    program = BACKEND.compile(compiled.ir, f"amd:{target}", {"schedule": "multistage"})
     report = program.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)})
     assert (c == a.astype(np.float32) @ b.astype(np.float32).T).all()  # small integers: exact
     return program, report

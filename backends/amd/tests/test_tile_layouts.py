@@ -26,20 +26,22 @@ from warpwave.tiles.simt.drawn import offsets_in, tile_offsets
 ROOT = Path(__file__).parents[3]
 
 
-def layouts_of(kernel, arguments, target, **constants):
+def layouts_of(kernel, arguments, target, options=None, **constants):
     ir = kernel.compile(*arguments, target="reference", **constants).ir
-    return {layout.name: layout for layout in tile_layouts(ir, TARGETS[target], {})}
+    return {layout.name: layout for layout in tile_layouts(ir, TARGETS[target], options or {})}
 
 
 GEMM = (ww.spec("bf16[?,?]"), ww.spec("bf16[?,?]"), ww.spec("f32[?,?]"))
 
 
-def test_accumulator_of_a_product():
-    """D^T of a 32 x 32 instruction: lane = row + 32 (column / 4 mod 2), four columns in a row (CDNA4 ISA, 7.1.4)."""
-    layout = layouts_of(gemm, GEMM, "gfx950", transpose_b=True, BM=256, BN=256, BK=64)["acc"]
+@pytest.mark.parametrize(("schedule", "rows"), [("multistage", 32), ("auto", 16)])
+def test_accumulator_of_a_product(schedule, rows):
+    """D^T of a 32 x 32 or 16 x 16 instruction: lane = row + rows (column / 4), four columns in a row (CDNA4 ISA, 7.1.4)."""
+    sizes, options = {"transpose_b": True, "BM": 256, "BN": 256, "BK": 64}, {"schedule": schedule}
+    layout = layouts_of(gemm, GEMM, "gfx950", options, **sizes)["acc"]
     found = holders(layout.lanes, (256, 256))
     row, col = np.meshgrid(np.arange(256), np.arange(256), indexing="ij")
-    assert (found.lane == row % 32 + 32 * (col // 4 % 2)).all()
+    assert (found.lane == row % rows + rows * (col // 4 % (64 // rows))).all()
     assert (found.item % 4 == col % 4).all()
     assert (found.copies == 1).all()
     assert len(np.unique(found.wave)) == 8
