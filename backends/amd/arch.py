@@ -78,6 +78,7 @@ class Hazards:
     matrix_to_same: dict[int, int]
     vector_to_matrix: int = 2
     transcendental_to_vector: int = 1
+    pointer_to_load: int = 1  # from a scalar write of M0 to a direct load
 
     @property
     def reach(self) -> int:

@@ -573,6 +573,14 @@ DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
   return __builtin_amdgcn_make_buffer_rsrc((void *)p, 0, BUFFER_BYTES, 0x00027000);
 }
 
+// How many steps of `advance` bytes a tile of `reach` bytes takes within a buffer: whether the range counts scalar offsets
+// as well is not relied on.
+DEVICE int steps_in_buffer(int steps, long advance, long reach) {
+  const long room = BUFFER_BYTES - (1 << 16) - reach;
+  if (room < 0) return 0;
+  return advance <= 0 || steps <= room / advance ? steps : (int)(room / advance);
+}
+
 // The same as four registers, for assembly.
 DEVICE vec<u32, 4> buffer_words(const GLOBAL char *p) {
   const u64 address = same_for_all((u64)p);

@@ -8,7 +8,6 @@ states are the schedule's, which is checked before it is emitted.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 from warpwave.backends.amd.lower.bursts import ELSEWHERE, Bursts
@@ -29,6 +28,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadDirect,
     Op,
     Part,
+    Pointer,
     Read,
     Scalar,
     Schedule,
@@ -38,7 +38,6 @@ from warpwave.backends.amd.schedule.interleave import (
     LOADS_A_POINTER,
     Half,
     Quadrants,
-    has_room,
     interleave,
     one_by_one,
 )
@@ -57,7 +56,7 @@ class InterleavedLoop(DirectLoop):
     lw: AmdLowering
 
     def emit(self) -> None:
-        """Loops over whole tiles in one block; others step by step, of which only loading is the compiler's."""
+        """Steps with whole tiles in one block; what is left one by one, of which only loading is the compiler's."""
         lw = self.lw
         bursts = self._bursts()
         schedule, single = self._schedules(bursts)
@@ -68,10 +67,10 @@ class InterleavedLoop(DirectLoop):
         block.open()
         lw.enter_region()
         block.hold_accumulators()
-        with lw.body.block(f"if ({block.whole})"):
+        with lw.body.block(f"if ({block.done})"):
             block.emit()
-        with lw.body.block("else"):
-            self._one_by_one(replace(block, schedule=single))
+        block.hold_accumulators()
+        self._one_by_one(replace(block, schedule=single))
         block.hold_accumulators()
         lw.unfinished_reads = True
 
@@ -80,7 +79,7 @@ class InterleavedLoop(DirectLoop):
         fetches = [open_fetch(lw, self.op, load) for load in self.ring]
         for fetch in fetches:
             declare_places(lw, fetch)
-        with lw.body.block(f"for (int {counter} = 0; {counter} < {self.trips}; ++{counter})"):
+        with lw.body.block(f"for (int {counter} = {block.done}; {counter} < {self.trips}; ++{counter})"):
             lw.body.line("workgroup_barrier();")
             self.coordinates_at(counter)
             lw.body.line("const int stage = 0;")
@@ -154,9 +153,6 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
         return "its tiles do not split into quarters of whole loads", "use larger tiles, such as 256 x 256 x 64"
     if min(len(o.places) for o in operands) < 4:
         return "its quadrants have too few matrix instructions for the memory's", "use larger tiles"
-    halves = [_half(bursts, o) for o in operands]
-    if not has_room(math.prod(h.blocks for h in halves) * halves[0].depth, max(h.loads for h in halves)):
-        return "its quadrants have too few matrix instructions for their loads", "use larger tiles, such as 256 x 256"
     if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
         return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
     if any(_last_offset(bursts, o) > lw.target.lds_offset_bytes - 1 for o in operands):
@@ -195,25 +191,26 @@ class _Block:
     product: Product = field(init=False)
     operands: dict[str, Operand] = field(init=False)
     fetches: dict[str, list[Fetch]] = field(default_factory=dict)
-    whole: str = ""
+    done: str = ""
 
     def __post_init__(self) -> None:
         self.product = self.bursts.products[0]
         self.operands = {self.bursts.tile_names[o.value]: o for o in (self.product.first, self.product.second)}
 
     def open(self) -> None:
-        """Declare each half's loads, and when they can be used."""
+        """Declare each half's loads, and how many of the first steps go through the block, as `done`."""
         loop, lw, bursts = self.loop, self.loop.lw, self.bursts
         loop.coordinates_at("0")
         for name, operand in self.operands.items():
             whole = open_fetch(lw, loop.op, bursts.load_of(operand.value), 2, bursts.runs(operand))
             self.fetches[name] = [whole.of_part(part, lw.fresh) for part in range(2)]
         moving = [parts[0].moving for parts in self.fetches.values()]
-        found = count_whole(lw, moving, loop.trips, 1)
-        short = " && ".join(f"(long){loop.trips} * {m.advance} < 0x7fffffffl" for m in moving)
+        self.done = count_whole(lw, moving, loop.trips, 1)
+        for m in moving:
+            reach = f"{m.tile.shape[0]} * {m.first.stride(0)} * {m.tile.dtype.nbytes}"
+            lw.body.line(f"{self.done} = steps_in_buffer({self.done}, {m.advance}, {reach});")
         possible = " && ".join(parts[0].possible for parts in self.fetches.values())
-        enough = f"{found} == {loop.trips} && {loop.trips} >= {self.schedule.tail}"
-        self.whole = f"{possible} && {enough} && {short}"
+        lw.body.line(f"if (!({possible} && {self.done} >= {self.schedule.tail})) {self.done} = 0;")
 
     def hold_accumulators(self) -> None:
         """In registers of the kind that the block needs; else the compiler moves all of them where ways meet."""
@@ -221,12 +218,12 @@ class _Block:
         self.loop.lw.body.line(f'EACH(i, {self._blocks}) asm("" : "+a"({accumulator}.v[i]));')
 
     def emit(self) -> None:
-        """The whole loop."""
+        """The steps that are done here."""
         loop, schedule, line = self.loop, self.schedule, self.loop.lw.body.line
         for fetch in (fetch for parts in self.fetches.values() for fetch in parts):
             declare_places(loop.lw, fetch)
-        line(f"int rounds = ({loop.trips} - {schedule.tail}) / {schedule.period};")
-        line(f"const int left = {loop.trips} - rounds * {schedule.period};")
+        line(f"int rounds = ({self.done} - {schedule.tail}) / {schedule.period};")
+        line(f"const int left = {self.done} - rounds * {schedule.period};")
         line("int kept, at_0, at_1;")
         self._statement(self._loop_text(), ['"+&s"(rounds)', '"=&s"(kept)', '"=&s"(at_0)', '"=&s"(at_1)'])
 
@@ -322,6 +319,8 @@ class _Block:
             return [self._read(op)]
         if isinstance(op, LoadDirect):
             return [self._load(op)]
+        if isinstance(op, Pointer):
+            return [self._pointer(op)]
         if isinstance(op, Scalar):
             return [self._scalar(op)]
         if isinstance(op, Wait):
@@ -362,25 +361,27 @@ class _Block:
 
     def _load(self, op: LoadDirect) -> str:
         which, (i,) = self.operands[op.value.tile].which, op.pieces
+        assert op.pointer is not None  # else nobody sets M0
         fetch = self.fetches[op.value.tile][op.value.part]
         offset = self._input("v", f"{which}{op.value.part}_from_{i}", f"{fetch.offsets}[{i}]")
         tensor = self._input("s", f"{which}_tensor", f"buffer_words({fetch.moving.next})")
         moved = "%2" if which == "a" else "%3"
-        return f"buffer_load_dwordx4 {offset}, {tensor}, {moved} offen offset:{fetch.instruction_offset(i)} lds"
+        return f"buffer_load_dwordx4 {offset}, {tensor}, {moved} offen offset:{(i - op.pointer) * ROUND} lds"
 
     def _scalar(self, op: Scalar) -> str:
-        what, tile, *numbers = op.name.split()
+        """The pointer of a tensor's loads moves on by a step."""
+        tile = op.name.removeprefix("next ")
         which = self.operands[tile].which
-        if what == "next":
-            advance = self._input("s", f"{which}_step", f"(int){self.fetches[tile][0].moving.advance}")
-            moved = "%2" if which == "a" else "%3"
-            return f"s_add_u32 {moved}, {moved}, {advance}"
-        part, step, first = map(int, numbers)
+        advance = self._input("s", f"{which}_step", f"(int){self.fetches[tile][0].moving.advance}")
+        moved = "%2" if which == "a" else "%3"
+        return f"s_add_u32 {moved}, {moved}, {advance}"
+
+    def _pointer(self, op: Pointer) -> str:
+        tile, part = op.value.tile, op.value.part
         fetch = self.fetches[tile][part]
         text = f"same_for_all((int)lds_address(lds) + {fetch.staged.shared.base} + {fetch.slot('0')})"
-        begin = self._input("s", f"{which}{part}_to", text)
-        moved_by = self._slot(Part(tile, part, step)) * fetch.staged.stage_bytes + first * ROUND
-        return f"s_add_u32 m0, {begin}, {moved_by}"
+        begin = self._input("s", f"{self.operands[tile].which}{part}_to", text)
+        return f"s_add_u32 m0, {begin}, {self._slot(op.value) * fetch.staged.stage_bytes + op.piece * ROUND}"
 
     def _slot(self, value: Part) -> int:
         """Rounds go through all slots, so that a step's slot is a constant of the code."""

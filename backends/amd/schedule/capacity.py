@@ -14,6 +14,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadRegisters,
     Op,
     Part,
+    Pointer,
     Put,
     Read,
     RegisterTile,
@@ -95,10 +96,11 @@ def _faults(schedule: Schedule, target: Target, op: Op) -> Iterator[str]:
     """What an op names that is not there."""
     shared = {tile.name: tile for tile in schedule.shared}
     registers = {tile.name: tile for tile in schedule.registers}
-    if isinstance(op, LoadDirect | Put | Read):
+    if isinstance(op, LoadDirect | Pointer | Put | Read):
         yield from _part_faults(shared, op.value)
-    if isinstance(op, LoadDirect | Put) and op.value.tile in shared:
-        yield from _piece_faults(op.pieces, op.value.tile, shared[op.value.tile].pieces)
+    if isinstance(op, LoadDirect | Pointer | Put) and op.value.tile in shared:
+        pieces = (op.piece,) if isinstance(op, Pointer) else op.pieces
+        yield from _piece_faults(pieces, op.value.tile, shared[op.value.tile].pieces)
     for held in _named(op):
         if held.register not in registers:
             yield f"uses the register tile {held.register}"

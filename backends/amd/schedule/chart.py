@@ -17,6 +17,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadDirect,
     LoadRegisters,
     Op,
+    Pointer,
     Priority,
     Put,
     Read,
@@ -91,6 +92,8 @@ def _short(op: Op) -> str:
         return f"put {part_name(op.value, op.value.step)}{_pieces(op.pieces)}"
     if isinstance(op, Compute | Scalar):
         return op.name
+    if isinstance(op, Pointer):
+        return f"M0 = {part_name(op.value, op.value.step)}{_pieces((op.piece,))}"
     if isinstance(op, Wait):
         counters = (("vm", op.vm), ("lgkm", op.lgkm))
         return "wait " + " ".join(f"{name}({value})" for name, value in counters if value is not None)

@@ -17,6 +17,7 @@ from warpwave.backends.amd.schedule.capacity import check_capacity, check_form, 
 from warpwave.backends.amd.schedule.form import LoadDirect, LoadRegisters, Put, Schedule
 from warpwave.backends.amd.schedule.hazards import HazardCheck
 from warpwave.backends.amd.schedule.lengths import sufficient_lengths
+from warpwave.backends.amd.schedule.pointers import PointerCheck
 from warpwave.backends.amd.schedule.problems import Problem, ScheduleError, part_name, place
 from warpwave.backends.amd.schedule.program import unroll
 from warpwave.backends.amd.schedule.registers import RegisterFile
@@ -56,10 +57,12 @@ def check_waves(schedule: Schedule, target: Target, steps: int) -> Iterator[Prob
     for group in schedule.groups:
         timeline, registers = Timeline(), RegisterFile(schedule, group.name)
         hazards = HazardCheck(schedule, target.hazards, group.name)
+        pointers = PointerCheck(schedule, target.hazards, group.name)
         for issued in unroll(schedule, group.name, steps):
             event = timeline.issue(issued)
             yield from registers.issue(event)
             yield from hazards.issue(event)
+            yield from pointers.issue(event)
         yield from _left_over(timeline, group.name)
 
 

@@ -92,13 +92,24 @@ class Held:
 class LoadDirect:
     """Global memory straight to LDS, in `vm` instructions; all waves of the groups that issue it bring a share.
 
-    With `guarded` it is left out for steps past the last one.
+    With `guarded` it is left out for steps past the last one. With a `pointer` it writes where M0 points, which must
+    then be where a `Pointer` to that piece of the part puts it; the distance to its own pieces is the instruction's
+    offset. Without one M0 is the compiler's.
     """
 
     value: Part
     vm: int
     pieces: tuple[int, ...] = ()
     guarded: bool = False
+    pointer: int | None = None
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """M0 set to a piece of a part's slot in LDS."""
+
+    value: Part
+    piece: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,7 +230,8 @@ class Scalar:
 
 
 Load = LoadDirect | LoadRegisters
-Op = LoadDirect | LoadRegisters | Put | Read | Store | Compute | Wait | Barrier | Priority | Fence | Idle | Scalar
+Memory = LoadDirect | LoadRegisters | Put | Read | Store
+Op = Memory | Pointer | Compute | Wait | Barrier | Priority | Fence | Idle | Scalar
 
 
 # -- the whole ----------------------------------------------------------------------------------------

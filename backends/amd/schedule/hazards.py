@@ -17,6 +17,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadDirect,
     LoadRegisters,
     Op,
+    Pointer,
     Put,
     Read,
     RegisterTile,
@@ -129,6 +130,8 @@ def states_of(op: Op) -> int:
         return op.instructions
     if isinstance(op, Idle):
         return op.states
+    if isinstance(op, Pointer):
+        return 1
     if isinstance(op, LoadDirect | LoadRegisters | Store | Read | Put):
         return counts(op)[1]
     return 0

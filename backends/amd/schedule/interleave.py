@@ -15,7 +15,7 @@ do: at quadrants 0 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from warpwave.backends.amd.schedule.form import (
@@ -28,6 +28,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadDirect,
     Op,
     Part,
+    Pointer,
     Read,
     RegisterTile,
     Scalar,
@@ -35,7 +36,7 @@ from warpwave.backends.amd.schedule.form import (
     SharedTile,
     Wait,
 )
-from warpwave.tiles.errors import InternalError, Loc
+from warpwave.tiles.errors import Loc
 
 ORDER = ("a0", "b0", "b1", "a1")  # of the halves' loads
 QUADRANTS = (("a0", "b0"), ("a0", "b1"), ("a1", "b0"), ("a1", "b1"))
@@ -161,12 +162,10 @@ class _Steps:
         """The loads of the first steps, all slots."""
         for step in range(self.loop.slots):
             for name in ORDER:
+                ops: list[Op] = []
                 for load in self.loads(name, step):
-                    pointer = _pointer(load)
-                    yield from pointer
-                    if pointer:
-                        yield Idle(1)
-                    yield load
+                    ops += [*_pointer(load), load]
+                yield from _apart(ops)
             yield from self.moved()
 
     def moved(self) -> tuple[Scalar, ...]:
@@ -231,38 +230,44 @@ class _Steps:
 
     def loads(self, name: str, step: int) -> tuple[LoadDirect, ...]:
         """A half, instruction by instruction."""
-        return tuple(LoadDirect(self.part(name, step), 1, (piece,)) for piece in range(self.half(name).loads))
-
-
-def has_room(products: int, loads: int) -> bool:
-    """Whether a quadrant's loads and their pointers have products of their own to stand behind."""
-    return products - 1 >= 2 * loads
+        pieces = range(self.half(name).loads)
+        return tuple(LoadDirect(self.part(name, step), 1, (i,), pointer=i - i % LOADS_A_POINTER) for i in pieces)
 
 
 def interleaved(products: Sequence[Compute], reads: Sequence[Read], loads: Sequence[LoadDirect]) -> Iterator[Op]:
-    """At most one memory instruction after each product: reads first, which the next quadrant waits for.
+    """Memory instructions one by one after products: reads first, which the next quadrant waits for, loads spread.
 
-    Loads are spread over what is left. A load's pointer (M0) is set a product before it, because the instruction
-    after a write of M0 must not be a load.
+    A load's pointer (M0) is set a product before it, because the instruction after a write of M0 must not be a load.
+    Where there are too few products for that, both stand after one.
     """
-    if not has_room(len(products), len(loads)):
-        raise InternalError(f"{len(products)} products leave no room for {len(loads)} loads and their pointers")
     slots = len(products) - 1
     after: dict[int, list[Op]] = {i: [read] for i, read in zip(range(slots), reads, strict=False)}
     if len(reads) > slots:
         after[slots - 1] += reads[slots:]
-    start = min(len(reads), slots - 2 * len(loads))
+    ahead = int(slots >= 2 * len(loads))
+    start = min(len(reads), slots - 2 * len(loads)) if ahead else 0
     for number, load in enumerate(loads):
         at = start + (number * 2 + 1) * (slots - start) // (2 * len(loads))
-        after.setdefault(at - 1, []).extend(_pointer(load))
+        after.setdefault(at - ahead, []).extend(_pointer(load))
         after.setdefault(at, []).append(load)
+    ops: list[Op] = []
     for i, product in enumerate(products):
-        yield product
-        yield from after.get(i, ())
+        ops += [product, *after.get(i, ())]
+    yield from _apart(ops)
 
 
-def _pointer(load: LoadDirect) -> tuple[Scalar, ...]:
-    """Where the load and the next few write, for M0; their own offsets reach so far."""
-    (piece,) = load.pieces
-    value = load.value
-    return (Scalar(f"m0 {value.tile} {value.part} {value.step} {piece}"),) if piece % LOADS_A_POINTER == 0 else ()
+def _pointer(load: LoadDirect) -> tuple[Pointer, ...]:
+    """Before the first of the loads that share it."""
+    if load.pointer is None or (load.pointer,) != load.pieces:
+        return ()
+    return (Pointer(load.value, load.pointer),)
+
+
+def _apart(ops: Iterable[Op]) -> Iterator[Op]:
+    """With a wait state between a pointer and a load that would follow at once."""
+    before: Op | None = None
+    for op in ops:
+        if isinstance(before, Pointer) and isinstance(op, LoadDirect):
+            yield Idle(1)
+        yield op
+        before = op

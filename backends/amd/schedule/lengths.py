@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import lcm
 
+from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.schedule.capacity import phases
 from warpwave.backends.amd.schedule.form import Compute, LoadDirect, LoadRegisters, Op, Part, Put, Read, Schedule, Store
 from warpwave.backends.amd.schedule.hazards import states_of
+from warpwave.backends.amd.schedule.pointers import PointerCheck
 from warpwave.backends.amd.schedule.program import unroll_rounds
 from warpwave.backends.amd.schedule.registers import RegisterFile
 from warpwave.backends.amd.schedule.timeline import Event, Timeline
@@ -74,10 +76,12 @@ def _repetition(schedule: Schedule, reach: int) -> tuple[int, int]:
 def _repetition_of(schedule: Schedule, group: str, steps: int, reach: int) -> tuple[int, int]:
     cycle = lcm(*(tile.slots for tile in schedule.shared))
     timeline, registers = Timeline(), RegisterFile(schedule, group)
+    pointers = PointerCheck(schedule, TARGETS[schedule.target].hazards, group)
     round_of: dict[int, int] = {}
     seen: set[object] = set()
     for number, (base, portion) in enumerate(unroll_rounds(schedule, group, steps)):
-        state = (base % cycle, timeline.signature(base, reach + 1), registers.signature(base, reach + 1))
+        own = timeline.signature(base, reach + 1), registers.signature(base, reach + 1), pointers.at
+        state = (base % cycle, *own)
         if (number > 0 and state in seen) or number > MANY_ROUNDS:
             return number, _delay(timeline.events, round_of)
         if number > 0:
@@ -86,6 +90,7 @@ def _repetition_of(schedule: Schedule, group: str, steps: int, reach: int) -> tu
             event = timeline.issue(issued)
             round_of[event.index] = number
             list(registers.issue(event))
+            list(pointers.issue(event))
     raise AssertionError("the body runs at least MANY_ROUNDS times")
 
 

@@ -10,7 +10,9 @@ from warpwave.backends.amd.schedule.form import Part, Schedule
 from warpwave.backends.amd.schedule.program import Issued
 from warpwave.tiles.errors import TileError
 
-Kind = Literal["form", "capacity", "barriers", "landing", "overwrite", "value", "register", "tie", "hazard", "end"]
+Kind = Literal[
+    "form", "capacity", "barriers", "landing", "overwrite", "value", "register", "tie", "hazard", "pointer", "end"
+]
 SHOWN = 5  # problems in one message
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from functools import lru_cache
 
@@ -69,9 +70,32 @@ def test_the_hot_loop(dtype):
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
 def test_every_length(steps):
-    """One step and what is no multiple of a step go one by one, the rest through the block."""
+    """Fewer steps than slots, and a last one that is not whole, go one by one, the rest through the block."""
     launch(program("bf16"), "bf16", (256, 256, 64 * steps))
     launch(program("bf16"), "bf16", (256, 256, 64 * steps - 24))
+
+
+def test_a_last_step_that_is_not_whole_leaves_the_others_to_the_block():
+    """Instructions of a step in the block against those of one by itself, whose loads cost vector work."""
+    seven, ragged, eight = (
+        launch(program("bf16"), "bf16", (256, 256, 64 * steps - short)).by_class()["vector"]
+        for steps, short in ((7, 0), (8, 24), (8, 0))
+    )
+    assert seven == eight < ragged < 2 * eight
+
+
+def test_rows_so_far_apart_that_the_running_offset_leaves_the_buffer():
+    """256 rows of 8 MB: the range of a buffer is 2 GB, of which the last steps' scalar offset is a part as well."""
+    pitch, depth = (8 << 20) + 4096, 1024
+    memory = mmap.mmap(-1, 256 * pitch)
+    a = np.ndarray((256, depth), DTYPES["bf16"], memory, 0, (pitch, 2))
+    rng = np.random.default_rng(1)
+    a[...] = rng.integers(-3, 4, a.shape)
+    b, c = rng.integers(-3, 4, (256, depth)).astype(a.dtype), np.zeros((256, 256), np.float32)
+    report = program("bf16").simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)})
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    near = launch(program("bf16"), "bf16", (256, 256, depth))
+    assert report.by_class()["vector"] > 2 * near.by_class()["vector"]  # one by one
 
 
 def test_edges_of_the_result():
@@ -94,12 +118,17 @@ def test_formats_that_differ(dtype, other):
     launch(built, dtype, (256, 256, 640), other=other)
 
 
-@pytest.mark.parametrize("tile", [(128, 128), (128, 256), (256, 128)])
-def test_quadrants_without_room_for_their_loads(tile):
-    """A load's pointer is set one product before it: there must be two products for each load."""
-    kernel = captured("fp8e4m3", bm=tile[0], bn=tile[1], bk=128)
-    with pytest.raises(UnsupportedError, match="too few matrix instructions for their loads"):
-        BACKEND.compile(kernel, "amd:gfx950", {"schedule": "interleave"})
+SMALLER = [(128, 128), *(pytest.param(tile, marks=pytest.mark.sweep) for tile in ((128, 256), (256, 128)))]
+
+
+@pytest.mark.parametrize("tile", SMALLER)
+def test_quadrants_with_few_products_for_their_loads(tile):
+    """Four or eight products of fp8 for two or four loads, and M0 where each load needs it."""
+    built = BACKEND.compile(
+        captured("fp8e4m3", bm=tile[0], bn=tile[1], bk=128), "amd:gfx950", {"schedule": "interleave"}
+    )
+    for seed, depth in enumerate((256, 5 * 128, 3 * 128 + 48)):
+        launch(built, "fp8e4m3", (*tile, depth), seed=seed)
 
 
 def test_other_tiles():

@@ -12,6 +12,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadRegisters,
     Op,
     Part,
+    Pointer,
     Put,
     Read,
     Schedule,
@@ -19,6 +20,7 @@ from warpwave.backends.amd.schedule.form import (
 )
 
 ACCESS = LoadDirect | LoadRegisters | Put | Read
+MOVED = ACCESS | Pointer | Wait | Barrier
 Edit = tuple[str, tuple[Op, ...]]  # what is done, and what then stands for the op
 
 
@@ -36,6 +38,10 @@ def _weakened(op: Op) -> Iterator[Edit]:
                 yield f"{counter} {value + 1}", (replace(op, **{counter: value + 1}),)
     elif isinstance(op, Barrier):
         yield "no barrier", ()
+    elif isinstance(op, Pointer):
+        yield "no pointer", ()
+        yield "next step", (replace(op, value=replace(op.value, step=op.value.step + 1)),)
+        yield "other part", (replace(op, value=replace(op.value, part=1 - op.value.part)),)
     elif isinstance(op, ACCESS):
         for shift in (-1, 1):
             step = op.value.step + shift
@@ -64,7 +70,7 @@ def _of_clusters(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
         for c, cluster in enumerate(clusters):
             for i in range(len(cluster.ops) - 1):
                 one, two = cluster.ops[i : i + 2]
-                if not isinstance(one, ACCESS | Wait | Barrier) and not isinstance(two, ACCESS | Wait | Barrier):
+                if not isinstance(one, MOVED) and not isinstance(two, MOVED):
                     continue
                 ops = (*cluster.ops[:i], two, one, *cluster.ops[i + 2 :])
                 changed = (*clusters[:c], replace(cluster, ops=ops), *clusters[c + 1 :])

@@ -20,6 +20,7 @@ from warpwave.backends.amd.schedule.form import (
     LoadDirect,
     LoadRegisters,
     Part,
+    Pointer,
     Put,
     Read,
     Schedule,
@@ -61,6 +62,7 @@ class Wave:
     number: int
     program: list[Issued]
     at: int = 0
+    pointer: tuple = ()  # M0: tile, part, slot and piece
     flights: dict[str, deque] = field(default_factory=lambda: {"vm": deque(), "lgkm": deque()})
     cells: dict[tuple, set] = field(default_factory=dict)
 
@@ -125,6 +127,9 @@ class Machine:
         if isinstance(op, Wait):
             for counter, most in (("vm", op.vm), ("lgkm", op.lgkm)):
                 self.wait(wave, counter, most)
+        elif isinstance(op, Pointer):
+            slot = issued.slot(op.value, self.shared[op.value.tile].slots)
+            wave.pointer = op.value.tile, op.value.part, slot, op.piece
         elif isinstance(op, LoadDirect):
             self.write_lds(wave, issued, "vm", op.vm)
         elif isinstance(op, Put):
@@ -191,8 +196,14 @@ class Machine:
     def write_lds(self, wave: Wave, issued: Issued, counter: str, count: int) -> None:
         """From now on readers may see the new, which no two instructions have alike."""
         op, tile = issued.op, self.shared[issued.op.value.tile]
-        slot, me = issued.slot(op.value, tile.slots), self.waves.index(wave)
-        places = tuple((tile.name, op.value.part, slot, piece, me) for piece in op.pieces or range(tile.pieces))
+        to, first = (tile.name, op.value.part, issued.slot(op.value, tile.slots)), 0
+        if isinstance(op, LoadDirect) and op.pointer is not None:  # wherever M0 points
+            if not wave.pointer:
+                raise Wrong("M0 is whatever it was")
+            *to, piece = wave.pointer
+            first = piece - op.pointer
+        me, pieces = self.waves.index(wave), op.pieces or range(tile.pieces)
+        places = tuple((*to, first + piece, me) for piece in pieces)
         flight = Flight(counter, count, op, (name(issued, op.value), wave.at), writes=places)
         wave.flights[counter].append(flight)
         self.in_lds.append(flight)

@@ -41,7 +41,7 @@ RANDOM = settings(max_examples=40, deadline=None)
 
 def verdicts(schedule: Schedule) -> tuple[str | None, str | None]:
     """The first problem of each; None where there is none."""
-    judged = ("barriers", "landing", "overwrite", "value", "register", "end")
+    judged = ("barriers", "landing", "overwrite", "value", "register", "pointer", "end")
     problem = next((p for p in find_problems(schedule, GFX950) if p.kind in judged), None)
     fault = first_fault(schedule, LONGEST, tries=0)
     return problem and str(problem), fault and str(fault)
