@@ -22,7 +22,10 @@ HEAD = """# The numerics contract
 What it means that two targets agree. Generated from the tables in `conformance/` and `tiles/reference/accuracy.py`
 by `python -m warpwave.conformance.contract_page > docs/contract.md`; a test keeps it fresh, and another fails if an
 op or a dtype has no clause here. Every comparison in the project uses this contract; none has a tolerance of its
-own.
+own. Kernels of the language are compared with the oracle's bound; compiled kernels of other sources, and a kernel's
+formula written anew, by running error analysis with the same allowances (`tiles/reference/running_error.py`); results
+on a device by closed forms of it (`closed_forms.py` there). `tests/test_tolerances.py` finds numbers that are written
+down as a tolerance and lists what is no comparison of results: statistics, measured rates, figures of models.
 
 ## Levels
 

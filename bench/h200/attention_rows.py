@@ -6,10 +6,13 @@ import math
 from typing import Any
 
 from warpwave.bench.h200 import upstream
-from warpwave.bench.h200.case import BF16_ROUNDING, Case, worst_share
+from warpwave.bench.h200.case import Case, worst_share
 from warpwave.kernels.attention import attention
+from warpwave.tiles.dtypes import bf16
+from warpwave.tiles.reference.closed_forms import attention_bound
 
 SAMPLED_QUERIES = 32
+NARROWEST = 64  # keys of a tile
 
 
 def forward(torch: Any, *, batch: int, heads: int, groups: int, n: int, width: int, causal: bool) -> Case:
@@ -45,20 +48,20 @@ def _sdpa(torch: Any, backend: Any, q: Any, k: Any, v: Any, causal: bool) -> Any
 
 
 def _error(torch: Any, q: Any, k: Any, v: Any, out: Any, causal: bool) -> float:
-    """Of some queries of the first and the last head, against float64.
-
-    Allowed: one rounding of the result, and of the probabilities to bf16 before the second product.
-    """
-    n, share = q.shape[2], q.shape[1] // k.shape[1]
+    """Of some queries of the first and the last head, against float64, in units of the contract's bound."""
+    (n, width), share = q.shape[2:], q.shape[1] // k.shape[1]
     rows = torch.linspace(0, n - 1, min(SAMPLED_QUERIES, n), device="cuda").long()
     worst = 0.0
     for b, h in ((0, 0), (q.shape[0] - 1, q.shape[1] - 1)):
         keys, values = k[b, h // share].double(), v[b, h // share].double()
-        scores = q[b, h, rows].double() @ keys.T / math.sqrt(q.shape[3])
+        queries = q[b, h, rows].double() / math.sqrt(width)
+        scores, size = queries @ keys.T, queries.abs() @ keys.abs().T
         if causal:
             scores = scores.masked_fill(torch.arange(n, device="cuda") > rows[:, None], -math.inf)
         weights = scores.softmax(-1)
         exact = weights @ values
-        bound = BF16_ROUNDING * (exact.abs() + weights @ values.abs()) + 1e-30
+        largest = size.amax(-1, keepdim=True)
+        extents = {"width": width, "keys": n, "tile": NARROWEST}
+        bound = attention_bound(exact, weights @ values.abs(), largest, **extents, dtype=bf16)
         worst = max(worst, worst_share(torch, out[b, h, rows], exact, bound))
     return worst

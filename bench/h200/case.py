@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-BF16_ROUNDING = 2.0**-8  # twice the relative error of one rounding to bf16, for the peer's and for ours
-
 
 @dataclass(frozen=True)
 class Case:
@@ -21,6 +19,6 @@ class Case:
 
 
 def worst_share(torch: Any, got: Any, exact: Any, bound: Any) -> float:
-    """The largest error in units of its bound; infinite if something is no number."""
+    """The largest error in units of its bound, which is the contract's; infinite if something is no number."""
     share = ((got.double() - exact).abs() / bound).max()
     return float(share) if bool(torch.isfinite(share)) else float("inf")

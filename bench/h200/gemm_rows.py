@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from warpwave.bench.h200 import upstream
-from warpwave.bench.h200.case import BF16_ROUNDING, Case, worst_share
+from warpwave.bench.h200.case import Case, worst_share
+from warpwave.conformance.models.products import model_of
+from warpwave.conformance.models.tensor_core import TensorCore
 from warpwave.kernels.gemm import gemm
+from warpwave.tiles.dtypes import bf16 as BF16
+from warpwave.tiles.reference.closed_forms import product_bound, rounded_bound
 
 SAMPLED_ROWS = 64
-F32_ROUNDING = 2.0**-23
-FP8_ACCUMULATION = 2.0**-13  # Hopper adds fp8 products with 13 fraction bits below the largest (MMA-Sim)
 
 
 def bf16(torch: Any, *, m: int, n: int, k: int, ab: bool = False) -> Case:
@@ -22,7 +25,7 @@ def bf16(torch: Any, *, m: int, n: int, k: int, ab: bool = False) -> Case:
     return Case(
         lambda: gemm(a, b, c, transpose_b=not ab),
         {"cublas": lambda: torch.mm(a, right, out=peer), **upstream.gemm(torch, a, right, m, n, k)},
-        lambda: _error(torch, a, right, c, F32_ROUNDING * k),
+        lambda: _error(torch, a, right, c, _usual_bound),
         flops=2.0 * m * n * k,
     )
 
@@ -39,15 +42,36 @@ def fp8(torch: Any, *, n: int) -> Case:
     return Case(
         lambda: gemm(a, b, c, transpose_b=True),
         {"_scaled_mm fast": lambda: scaled_mm(True)},
-        lambda: _error(torch, a, b.T, c, FP8_ACCUMULATION * n / 32),
+        lambda: _error(torch, a, b.T, c, cut_bound),
         flops=2.0 * n**3,
     )
 
 
-def _error(torch: Any, a: Any, b: Any, c: Any, accumulation: float) -> float:
-    """Of some rows, against float64: one rounding to bf16, and what accumulating in f32 may lose."""
+def _error(torch: Any, a: Any, b: Any, c: Any, bounded: Callable[[Any, Any, Any], Any]) -> float:
+    """Of some rows, against float64, in units of the contract's bound."""
     rows = torch.linspace(0, a.shape[0] - 1, min(SAMPLED_ROWS, a.shape[0]), device="cuda").long()
     left, right = a[rows].double(), b.double()
     exact = left @ right
-    bound = BF16_ROUNDING * exact.abs() + accumulation * (left.abs() @ right.abs()) + 1e-30
-    return worst_share(torch, c[rows], exact, bound)
+    return worst_share(torch, c[rows], exact, bounded(left, right, exact))
+
+
+def _usual_bound(left: Any, right: Any, exact: Any) -> Any:
+    return product_bound(exact, abs(left) @ abs(right), left.shape[1], BF16, BF16)
+
+
+def cut_bound(left: Any, right: Any, exact: Any) -> Any:
+    """Of fp8, where the contract's own bound, which holds for any order, says nothing from a depth of 4096 on.
+
+    Groups follow each other. In each the products and the accumulator are cut at some bits below the largest, and so is
+    the sum (`TensorCore`); the largest is at most the sum of all magnitudes.
+    """
+    unit = model_of("hopper wgmma", "fp8e4m3").unit
+    assert isinstance(unit, TensorCore)
+    cut, total = 2.0**-unit.kept, 0 * exact
+    error = total
+    for first in range(0, left.shape[1], unit.group):
+        a, b = left[:, first : first + unit.group], right[first : first + unit.group]
+        largest = abs(total) + error + abs(a) @ abs(b)
+        total = total + a @ b
+        error = error + cut * ((unit.group + 1) * largest + abs(total) + error)
+    return rounded_bound(exact, error, BF16)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from warpwave.bench.h200.case import BF16_ROUNDING, Case, worst_share
+from warpwave.bench.h200.case import Case
+from warpwave.kernels import formulas
 from warpwave.kernels.layernorm import dropout_residual_layernorm
 from warpwave.kernels.rmsnorm import rmsnorm
 from warpwave.kernels.rotary import rotary
 from warpwave.kernels.softmax import softmax
+from warpwave.tiles.dtypes import bf16
+from warpwave.tiles.reference.comparison import errors
+from warpwave.tiles.reference.running_error import Approx
 
 EPS = 1e-5
 DROPPED = 0.1
-F32_SLACK = 2.0**-16  # of sums and functions in f32, as a share of the largest value of a row
 CHECKED_ROWS = 512
 
 
@@ -32,7 +36,7 @@ def rotary_case(torch: Any) -> Case:
     return Case(
         lambda: rotary(x, y, cos, sin),
         {"torch.compile": lambda: compiled(x, cos, sin)},
-        lambda: _error(torch, y[:1, :1], formula(x[:1, :1].double(), cos.double(), sin.double())),
+        lambda: _error(y[:1, :1], formulas.rotate(_host(x[:1, :1]), _host(cos), _host(sin), interleaved=False)),
         bytes_moved=2 * 2 * x.numel(),
     )
 
@@ -45,7 +49,7 @@ def softmax_case(torch: Any) -> Case:
     return Case(
         lambda: softmax(x, y),
         {"torch.compile": lambda: compiled(x), "torch": lambda: torch.softmax(x, -1)},
-        lambda: _error(torch, y[:CHECKED_ROWS], torch.softmax(x[:CHECKED_ROWS].double(), -1)),
+        lambda: _error(y[:CHECKED_ROWS], formulas.softmax(_host(x[:CHECKED_ROWS]))),
         bytes_moved=2 * 2 * x.numel(),
     )
 
@@ -63,7 +67,7 @@ def rmsnorm_case(torch: Any) -> Case:
     return Case(
         lambda: rmsnorm(x, y, weight, eps=EPS),
         {"torch.compile": lambda: compiled(x, weight), "torch": lambda: formula(x, weight)},
-        lambda: _error(torch, y[:CHECKED_ROWS], formula(x[:CHECKED_ROWS].double(), weight.double())),
+        lambda: _error(y[:CHECKED_ROWS], formulas.rmsnorm(_host(x[:CHECKED_ROWS]), _host(weight), eps=EPS)),
         bytes_moved=2 * 2 * x.numel(),
     )
 
@@ -83,10 +87,12 @@ def dropout_case(torch: Any) -> Case:
 
     def check() -> float:
         """The normalised sum, and the share of dropped elements, which the masks' generators do not share."""
-        part = total[:CHECKED_ROWS].double()
+        part = _host(total[:CHECKED_ROWS])
         dropped = float((total == residual).float().mean())
-        shares = abs(dropped - DROPPED) / 0.01
-        return max(shares, _error(torch, y[:CHECKED_ROWS], normalised(part, weight.double(), bias.double())))
+        deviation = math.sqrt(DROPPED * (1 - DROPPED) / (CHECKED_ROWS * total.shape[1]))
+        shares = abs(dropped - DROPPED) / (6 * deviation)
+        allowed = formulas.layernorm(part, _host(weight), _host(bias), eps=EPS)
+        return max(shares, _error(y[:CHECKED_ROWS], allowed))
 
     compiled = torch.compile(formula)
     return Case(
@@ -97,9 +103,15 @@ def dropout_case(torch: Any) -> Case:
     )
 
 
-def _error(torch: Any, got: Any, exact: Any) -> float:
-    slack = F32_SLACK * exact.abs().amax(-1, keepdim=True)
-    return worst_share(torch, got, exact.double(), BF16_ROUNDING * exact.abs().double() + slack.double() + 1e-30)
+def _host(x: Any) -> Any:
+    """A tensor as float64 on the host."""
+    return x.double().cpu().numpy()
+
+
+def _error(got: Any, allowed: Approx) -> float:
+    """The largest error in units of its bound, which is the contract's, rounded to bf16."""
+    _, ratio = errors(_host(got), allowed.value, allowed.rounded(bf16).error)
+    return float(ratio.max())
 
 
 KERNELS: dict[str, Callable[[Any], Case]] = {

@@ -5,8 +5,9 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, f16, f32
+from warpwave.kernels import formulas
 from warpwave.kernels.attention import attention
-from warpwave.kernels.tests import approximate, plain
+from warpwave.kernels.tests import plain
 from warpwave.kernels.tests.checking import FLOATS, VIEWS, assert_close, bits, blank, launch, normal
 
 SMALL = {"BQ": 32, "BK": 16}
@@ -27,7 +28,7 @@ def run(q, k, v, out=f32, **constants):
 
 def assert_attends(o, lse, q, k, v, *, causal=False, scale=None):
     exact = plain.attention(q, k, v, causal=causal, scale=scale)
-    allowed = approximate.attention(q, k, v, causal=causal, scale=scale)
+    allowed = formulas.attention(q, k, v, causal=causal, scale=scale)
     for got, want, found in zip((o, lse), exact, allowed, strict=True):
         assert_close(got, want, found)
 

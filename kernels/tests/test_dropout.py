@@ -5,9 +5,10 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, i64, rt
+from warpwave.kernels import formulas
 from warpwave.kernels.dropout import dropout
 from warpwave.kernels.layernorm import dropout_residual_layernorm
-from warpwave.kernels.tests import approximate, plain
+from warpwave.kernels.tests import plain
 from warpwave.kernels.tests.checking import VIEWS, assert_close, bits, blank, launch, normal
 from warpwave.tiles.reference.running_error import Approx
 
@@ -53,7 +54,7 @@ def test_sum_and_norm_at_any_shape(shape, p):
     exact = exact_total(x, residual, p)
     scaled = Approx.of(np.where(exact == plain.wide(residual), 0, x)) * Approx.of(1 / (1 - p)).rounded()
     assert_close(total, exact, scaled + residual)
-    assert_close(y, plain.layernorm(total, weight, bias), approximate.layernorm(total, weight, bias))
+    assert_close(y, plain.layernorm(total, weight, bias), formulas.layernorm(total, weight, bias))
 
 
 def test_the_norm_is_that_of_the_rounded_sum():
@@ -61,7 +62,7 @@ def test_the_norm_is_that_of_the_rounded_sum():
     x, residual = normal(rng, bf16, 8, 40), normal(rng, bf16, 8, 40)
     y, total = run(x, residual, bf16, p=0.0)
     assert bits(total) == bits((x.astype(np.float32) + residual.astype(np.float32)).astype(bf16.numpy))
-    assert_close(y, plain.layernorm(total), approximate.layernorm(total))
+    assert_close(y, plain.layernorm(total), formulas.layernorm(total))
 
 
 def test_the_mask_is_the_definitions():

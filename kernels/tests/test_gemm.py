@@ -7,8 +7,9 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2, fp8e5m2fnuz, i8, i32
+from warpwave.kernels import formulas
 from warpwave.kernels.gemm import gemm
-from warpwave.kernels.tests import approximate, plain
+from warpwave.kernels.tests import plain
 from warpwave.kernels.tests.checking import VIEWS, assert_close, bits, blank, launch, normal
 from warpwave.tiles.reference.running_error import Approx
 
@@ -25,7 +26,7 @@ def operands(rng, m, n, k, dtype_a, dtype_b=None, transpose_a=False, transpose_b
 def exact(a, b, transpose_a=False, transpose_b=False):
     a, b = plain.wide(a), plain.wide(b)
     a, b = (a.swapaxes(-1, -2) if transpose_a else a), (b.swapaxes(-1, -2) if transpose_b else b)
-    return a @ b, approximate.product(a, b)
+    return a @ b, formulas.product(a, b)
 
 
 def product(a, b, out, m, n, **constants):
@@ -112,8 +113,8 @@ def test_storage_does_not_change_a_bit(view, transpose_a, transpose_b):
     [
         (None, lambda x: x, lambda x: x),
         (ww.relu, plain.relu, lambda x: x.maximum(0)),
-        (ww.gelu, plain.gelu, lambda x: approximate.activated(x, "gelu", plain.gelu(x.value), slope=1.13)),
-        (ww.silu, plain.silu, lambda x: approximate.activated(x, "silu", plain.silu(x.value), slope=1.1)),
+        (ww.gelu, plain.gelu, lambda x: formulas.activated(x, "gelu", plain.gelu(x.value), slope=1.13)),
+        (ww.silu, plain.silu, lambda x: formulas.activated(x, "silu", plain.silu(x.value), slope=1.1)),
     ],
     ids=["none", "relu", "gelu", "silu"],
 )

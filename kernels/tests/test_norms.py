@@ -5,9 +5,10 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, f16, f32
+from warpwave.kernels import formulas
 from warpwave.kernels.layernorm import layernorm
 from warpwave.kernels.rmsnorm import rmsnorm
-from warpwave.kernels.tests import approximate, plain
+from warpwave.kernels.tests import plain
 from warpwave.kernels.tests.checking import FLOATS, VIEWS, assert_close, bits, blank, launch, normal
 
 SMALL = {"BM": 4, "BN": 64}
@@ -27,11 +28,11 @@ def run_layer(x, weight=None, bias=None, out=f32, **constants):
 
 
 def assert_rms(y, x, weight=None):
-    assert_close(y, plain.rmsnorm(x, weight), approximate.rmsnorm(x, weight))
+    assert_close(y, plain.rmsnorm(x, weight), formulas.rmsnorm(x, weight))
 
 
 def assert_layer(y, x, weight=None, bias=None):
-    assert_close(y, plain.layernorm(x, weight, bias), approximate.layernorm(x, weight, bias))
+    assert_close(y, plain.layernorm(x, weight, bias), formulas.layernorm(x, weight, bias))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -59,7 +60,7 @@ def test_layernorm_returns_its_statistics(width):
     x = normal(np.random.default_rng(0), bf16, 2, 5, width)
     mean, rstd = blank(f32, 2, 5), blank(f32, 2, 5)
     launch(layernorm, {"x": x, "y": blank(f32, *x.shape), "mean": mean, "rstd": rstd}, **SMALL)
-    value, (_, *allowed) = plain.wide(x), approximate.layer_statistics(x)
+    value, (_, *allowed) = plain.wide(x), formulas.layer_statistics(x)
     for got, exact, found in zip(
         (mean, rstd), (value.mean(-1), 1 / np.sqrt(value.var(-1) + 1e-5)), allowed, strict=True
     ):
@@ -69,7 +70,7 @@ def test_layernorm_returns_its_statistics(width):
 @pytest.mark.parametrize("width", [60, 150])
 def test_layernorm_of_a_row_far_from_zero_loses_nothing_to_cancellation(width):
     x = 4096 + np.random.default_rng(1).integers(0, 16, (4, width)).astype(np.float32)
-    assert_close(run_layer(x), plain.layernorm(x), approximate.layernorm(x, exact_sum=True))
+    assert_close(run_layer(x), plain.layernorm(x), formulas.layernorm(x, exact_sum=True))
 
 
 @pytest.mark.parametrize("run", [run_rms, run_layer])

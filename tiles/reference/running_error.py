@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpwave.tiles.dtypes import DType, f32
-from warpwave.tiles.reference.accumulation import addition_loss
-from warpwave.tiles.reference.accuracy import CONTRACT, Numerics
+from warpwave.tiles.reference.accuracy import CONTRACT
 from warpwave.tiles.reference.formats import format_of
 
 Array = npt.NDArray[Any]
@@ -95,13 +94,13 @@ class Approx:
         return self.lossless(value, (self.error + np.abs(value) * b.error) / least).rounded()
 
     def __radd__(self, other: Any) -> Approx:
-        return self + other
+        return self.__add__(other)
 
     def __rmul__(self, other: Any) -> Approx:
-        return self * other
+        return self.__mul__(other)
 
     def __rsub__(self, other: Any) -> Approx:
-        return -self + other
+        return (-self).__add__(other)
 
     def __rtruediv__(self, other: Any) -> Approx:
         return self._other(other) / self
@@ -117,9 +116,9 @@ class Approx:
         """A function in f32; `spread` is what the argument's error makes of it. An ulp is at most two roundoffs."""
         allowance, fmt = CONTRACT.functions[name], format_of(f32)
         relative = allowance.ulps * 2 * fmt.unit_roundoff + OWN
-        absolute = 2.0**fmt.min_exponent if allowance.flushes else fmt.tiny
-        absolute = absolute + allowance.argument_ulps * 2 * fmt.unit_roundoff * self.size
-        return self.lossless(value, spread + relative * (np.abs(value) + spread) + absolute)
+        smallest = 2.0**fmt.min_exponent if allowance.flushes else fmt.tiny
+        of_argument = allowance.argument_ulps * 2 * fmt.unit_roundoff * self.size
+        return self.lossless(value, spread + relative * (np.abs(value) + spread) + of_argument + smallest)
 
     def exp(self) -> Approx:
         """e to this power."""
@@ -169,15 +168,4 @@ class Approx:
 def gamma(additions: int, loss: float) -> float:
     """n v / (1 - n v): what n operations lose together, each at most v of its result (Higham, lemma 3.1)."""
     lost = additions * loss
-    return lost / (1 - lost)
-
-
-def product_bound(exact: Any, size: Any, depth: int, operand: DType, out: DType, numerics: Numerics = CONTRACT) -> Any:
-    """The contract's bound of a matrix product: `size` is the product of the operands' magnitudes.
-
-    Only arithmetic is used, so that arrays of any library will do.
-    """
-    usual = addition_loss(f32, numerics.addition_roundoffs)
-    accumulated = gamma(depth, numerics.product_losses.get(operand.name, usual) + OWN) * size
-    fmt = format_of(out)
-    return accumulated + fmt.unit_roundoff * (abs(exact) + accumulated) + fmt.tiny / 2
+    return lost / (1 - lost) if lost < 1 else float("inf")

@@ -13,6 +13,8 @@ from warpwave.tiles.ir import Block, Builder, Kernel, Value, verify
 from warpwave.tiles.language import context, memory
 from warpwave.tiles.language.handles import Tensor, Tile
 from warpwave.tiles.reference import Estimate, execute, oracle
+from warpwave.tiles.reference.formats import format_of
+from warpwave.tiles.reference.running_error import Approx
 from warpwave.tiles.types import TensorType, TileType, scalar
 
 
@@ -87,18 +89,17 @@ def run_within(function: Any, arguments: dict[str, Any], exact: dict[str, np.nda
 
 def assert_within(got: np.ndarray, exact: np.ndarray, bound: np.ndarray) -> None:
     """|got - exact| is within the oracle's bound, which does not count that `exact` is not rounded to the dtype."""
-    rounding = np.abs(exact) * 2.0 ** -(BY_NUMPY[got.dtype].mantissa + 1)
+    rounding = np.abs(exact) * format_of(BY_NUMPY[got.dtype]).unit_roundoff
     error = np.abs(got.astype(np.float64) - exact)
     wrong = error > bound + rounding
     assert not wrong.any(), f"{wrong.sum()} of {got.size} beyond the bound"
 
 
 def assert_softmax(got: np.ndarray, x: np.ndarray) -> None:
-    """Rows of `got` are the softmax of rows of `x` but for five roundings and that of x - max in the exponent."""
-    shifted = x.astype(np.float64) - x.astype(np.float64).max(axis=1, keepdims=True)
-    exact = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
-    error = np.abs(got.astype(np.float64) - exact)
-    assert (error <= (5 - shifted.min()) * 2.0**-24 * exact).all()
+    """Rows of `got` are the softmax of rows of `x`, a sum's terms being added one by one."""
+    powers = (Approx.of(x) - x.max(axis=1, keepdims=True)).exp()
+    expected = powers / powers.sum(1, x.shape[1], keepdims=True)
+    assert_within(got, expected.value, expected.error)
 
 
 def _type(argument: Any) -> Any:

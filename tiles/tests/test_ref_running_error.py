@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import pytest
 
-from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3
-from warpwave.tiles.reference import Numerics
-from warpwave.tiles.reference.running_error import Approx, gamma, product_bound
+from warpwave.tiles.dtypes import bf16, f16, f32
+from warpwave.tiles.reference.running_error import Approx, gamma
 
 U = 2.0**-24
 
@@ -95,22 +93,5 @@ def test_a_divisor_that_may_be_0_is_an_error():
 
 
 def test_gamma_is_highams():
-    assert gamma(100, U) == pytest.approx(float(100 * Fraction(1, 2**24) / (1 - 100 * Fraction(1, 2**24))), rel=1e-15)
-
-
-def test_the_bound_of_a_product_is_the_contracts():
-    a, b = (numbers(20, 40, seed=s, dtype=ml_dtypes.bfloat16) for s in (7, 8))
-    exact, size = (
-        x @ y.T for x, y in ((a.astype(float), b.astype(float)), (abs(a).astype(float), abs(b).astype(float)))
-    )
-    bound = product_bound(exact, size, 40, bf16, f32)
-    got = np.zeros((20, 20), np.float32)
-    for k in range(40):
-        got += a[:, k, None].astype(np.float32) * b[None, :, k].astype(np.float32)
-    assert (np.abs(got - exact) <= bound).all()
-    assert (bound <= 41 * 2 * U * size).all()
-    assert (
-        np.abs(got.astype(ml_dtypes.bfloat16).astype(float) - exact) <= product_bound(exact, size, 40, bf16, bf16)
-    ).all()
-    coarse = product_bound(exact, size, 40, fp8e4m3, f32, Numerics(product_losses={"fp8e4m3": 2.0**-12}))
-    assert (coarse > 1000 * bound).all()
+    assert gamma(100, U) == float(100 * Fraction(1, 2**24) / (1 - 100 * Fraction(1, 2**24)))
+    assert gamma(2**24, U) == float("inf")

@@ -8,9 +8,10 @@ from warpwave.backends.nvidia.arch import target_of
 from warpwave.backends.nvidia.runtime import devices
 from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
+from warpwave.tiles.dtypes import bf16
+from warpwave.tiles.reference.closed_forms import attention_bound, product_bound
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
-BF16_STEP = 2.0**-8  # of a result near 1; accumulating in f32 adds far less
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -67,8 +68,10 @@ def check_causal(torch, tile, options, queries, keys, shift):
     seen = torch.ones(queries, keys, device="cuda", dtype=torch.bool).tril(keys - queries)
     scores = (q.double() @ many[0].mT / width**0.5).masked_fill(~seen, -float("inf"))
     weights = scores.softmax(-1).nan_to_num(0.0)  # a query that sees no key gives 0
-    error = (out.double() - weights @ many[1]).abs()
-    assert bool((error <= 2 * BF16_STEP * (weights @ many[1].abs()) + 1e-30).all())
+    exact, average = weights @ many[1], weights @ many[1].abs()
+    largest = (q.double().abs() @ many[0].abs().mT / width**0.5).amax(-1, keepdim=True)
+    bound = attention_bound(exact, average, largest, width=width, keys=keys, tile=tile[1], dtype=bf16)
+    assert bool(((out.double() - exact).abs() <= bound).all())
 
 
 @pytest.mark.parametrize(
@@ -87,5 +90,5 @@ def test_products(torch, options, tile, shape):
     target = {"target": "nvidia:sm90a", "options": options}
     gemm.compile(a, b, c, transpose_b=True, BM=tile[0], BN=tile[1], BK=64, **target).run(a, b, c)
     exact = a.double() @ b.double().T
-    bound = BF16_STEP * exact.abs() + k * 2.0**-23 * (a.double().abs() @ b.double().abs().T)
+    bound = product_bound(exact, a.double().abs() @ b.double().abs().T, k, bf16, bf16)
     assert bool(((c.double() - exact).abs() <= bound).all())
