@@ -6,12 +6,13 @@ import re
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from warpwave.conformance.programs import arguments_of, kernel_of, program_of_seed, render, render_script
+from warpwave.conformance.programs import arguments_of, coverage, kernel_of, program_of_seed, render, render_script
 from warpwave.conformance.programs.memory import LAYOUTS, memory
 from warpwave.conformance.programs.shrink import shrink
 from warpwave.conformance.programs.strategies import programs
@@ -21,6 +22,7 @@ from warpwave.tiles.ir import walk
 from warpwave.tiles.ir.opdefs import OPS
 from warpwave.tiles.reference import execute, oracle
 
+PAGE = Path(__file__).parents[2] / "docs/generated_programs.md"
 NOT_GENERATED = {
     "print": "its effect is text, which is not compared",
     "squeeze": "no function of the language makes it",
@@ -38,6 +40,22 @@ def test_every_op_of_the_table_is_generated():
         if not wanted:
             return
     pytest.fail(f"never generated: {sorted(wanted)}")
+
+
+def test_every_kind_of_the_list_is_generated_and_counted():
+    found = coverage.count(300)
+    assert not [f.name for f, seeds in found.items() if not seeds]
+    assert len({f.group for f in found}) == 14
+    row = re.compile(r"^\| [a-z ]+ \| (.*) \| (\d+) \| [\d.]+ % \| `program:(\d+)` \|$", re.MULTILINE)
+    for feature, (name, number, seed) in zip(coverage.FEATURES, row.findall(PAGE.read_text()), strict=True):
+        assert feature.name == name
+        assert int(number) >= 40
+        assert feature.holds(coverage.Contents(program_of_seed(int(seed)))), name
+
+
+@pytest.mark.sweep
+def test_the_page_of_generated_programs_is_fresh():
+    assert PAGE.read_text() == coverage.page()
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
