@@ -65,6 +65,13 @@ def test_the_language_example_runs(tmp_path, monkeypatch):
     assert_softmax(y, x)
 
 
+def test_the_tuning_example_runs(tmp_path, monkeypatch, capsys):
+    load(tmp_path, monkeypatch, python_block(ROOT / "docs/language.md", "ww.autotune"))
+    printed = capsys.readouterr().out
+    assert printed.startswith("modelled on MI355X\n")
+    assert all(f" {name}" in printed for name in ("BM=128, BN=128: ", "BM=32, BN=64: ", "BM=32, BN=64, stages=2: "))
+
+
 def test_the_ported_product_runs(tmp_path, monkeypatch):
     names = load(tmp_path, monkeypatch, python_block(ROOT / "docs/porting.md", "def product"))
     rng = np.random.default_rng(0)

@@ -138,6 +138,7 @@ from warpwave.tiles.language.reduce import (
 from warpwave.tiles.language.reduce import (
     sum as sum,
 )
+from warpwave.tiles.runtime.autotune import autotune
 from warpwave.tiles.runtime.compiled import (
     Compiled,
 )
@@ -151,6 +152,7 @@ from warpwave.tiles.runtime.spec import (
     ScalarSpec,
     spec,
 )
+from warpwave.tiles.runtime.tuning import Config, Tuning
 from warpwave.tiles.types import (
     gl,
     rt,
@@ -164,6 +166,7 @@ __all__ = [
     "CaptureError",
     "CheckFailed",
     "Compiled",
+    "Config",
     "DType",
     "InternalError",
     "Kernel",
@@ -174,9 +177,11 @@ __all__ = [
     "TileError",
     "TileTypeError",
     "TileValueError",
+    "Tuning",
     "UnsupportedError",
     "add",
     "atomic_add",
+    "autotune",
     "barrier",
     "bf16",
     "bit_and",

@@ -18,9 +18,9 @@ from warpwave.backends.amd.build import code_object, compile_to_asm
 from warpwave.backends.amd.resources import read_resources
 from warpwave.backends.amd.runtime.devices import Device, choose, devices
 from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
-from warpwave.tiles.errors import CheckFailed
+from warpwave.tiles.errors import CheckFailed, UnsupportedError
 from warpwave.tiles.ir import Kernel, Op, Value
-from warpwave.tiles.runtime.backend import Number
+from warpwave.tiles.runtime.backend import Measurement, Number
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
 if TYPE_CHECKING:
@@ -120,6 +120,22 @@ class AmdProgram:
             return self.simulate(arguments, record=chosen)
 
         return record_with(run, self._simulation.program(geometry.wide), groups).timed(**how)
+
+    @property
+    def clock(self) -> str:
+        """See `tiles.runtime.backend.MeasuresTime`."""
+        from warpwave.backends.amd.model.launch import version
+
+        return f"model {version()}"
+
+    def measure(self, arguments: Mapping[str, Argument]) -> Measurement:
+        """What a launch takes by the model. No time is taken on a device yet."""
+        from warpwave.backends.amd.model.launch import launch_time
+
+        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
+        if device is not None:
+            raise UnsupportedError(f"times are modelled, and {device.name} is a device", hint="add ':sim' to target=")
+        return launch_time(self, arguments)
 
     @cached_property
     def packer(self) -> Packer:

@@ -148,6 +148,28 @@ class DrawsLayouts(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds of one launch; `how` says whether they are measured or modelled, and on what."""
+
+    seconds: float
+    how: str
+
+
+@runtime_checkable
+class MeasuresTime(Protocol):
+    """A program that knows what a launch of it takes, for `ww.autotune`."""
+
+    @property
+    def clock(self) -> str:
+        """What its times depend on besides source and arguments: the device, or the model and its version."""
+        ...
+
+    def measure(self, arguments: Mapping[str, Array | Number]) -> Measurement:
+        """What a launch takes. Outputs are overwritten; UnsupportedError if it cannot be told."""
+        ...
+
+
 class Suggestion(dict[str, Any]):
     """Constants by name, with reasons for some of them, which `explain()` prints."""
 

@@ -21,7 +21,7 @@ from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.derived import Derived
-from warpwave.tiles.runtime.fitting import suggest
+from warpwave.tiles.runtime.fitting import Build, suggest
 from warpwave.tiles.runtime.quick import Routes
 from warpwave.tiles.runtime.signature import REQUIRED, Signature, place, read_signature
 
@@ -185,14 +185,24 @@ class Kernel:
         try:
             captured, program = self._built(bound, backend, target, options, constants)
         except ResourceError as error:
-            alternatives = getattr(backend, "alternatives", {})  # see backend.OffersAlternatives
 
             def build(other: dict[str, Any], choices: dict[str, Any]) -> None:
                 self._built(bound, backend, target, choices, other)
 
-            suggest(error, constants, options, alternatives, build)
+            alternatives = getattr(backend, "alternatives", {})  # see backend.OffersAlternatives
+            self._suggest(error, constants, options, alternatives, build)
             raise
         return Compiled(self.name, target, constants, origins, bound.types, captured, program, self._binder)
+
+    def _suggest(
+        self,
+        error: ResourceError,
+        constants: Mapping[str, Any],
+        options: Mapping[str, Any],
+        alternatives: Mapping[str, tuple[Any, ...]],
+        build: Build,
+    ) -> None:
+        suggest(error, constants, options, alternatives, build)
 
     def _built(
         self, bound: Bound, backend: Backend, target: str, options: Mapping[str, Any], constants: dict[str, Any]

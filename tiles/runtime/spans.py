@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpwave.tiles.runtime.arrays import Array
+import numpy as np
+
+from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.runtime.arrays import Array, borrow
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,18 @@ def span(array: Array, unit: int = 1) -> Span:
     high = array.address + sum([r for r in reach if r > 0]) + size
     low, high = low // unit * unit, -(-high // unit) * unit
     return Span(low, high - low, array.address - low)
+
+
+def duplicate(array: Array) -> Array:
+    """A copy of an array that the CPU reaches, with its strides and its place within 16 bytes."""
+    if array.host is None:
+        raise UnsupportedError(f"{array} on {array.device} is not copied to the host", hint="describe it with ww.spec")
+    memory, host = span(array), array.host
+    raw = np.zeros(memory.nbytes + 15, np.uint8)
+    start = (memory.address - raw.ctypes.data) % 16
+    copy = np.ndarray(host.shape, host.dtype, raw.data, start + memory.offset, host.strides)
+    copy[...] = host
+    return borrow(copy)
 
 
 def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:
