@@ -177,9 +177,10 @@ def _plan_mma(kernel: Kernel, op: Op, target: Target, plan: Plan, shared: Famili
 def _block_size(kernel: Kernel, op: Op, plan: Plan, over: tuple[int, int], rows: int, cols: int) -> int:
     """16 for a single product in turns: 1.22 times faster than 32 on MI355X (HipKittens' ping-pong measurements).
 
-    Transposing reads of 16 rows would take registers for twice as many addresses.
+    Transposing reads of 16 rows take registers for twice as many addresses, which only an interleave has.
     """
-    in_turns = plan.schedule in BY_GENERATOR and len(products(kernel)) == 1 and is_along_rows(op)
+    in_turns = plan.schedule in BY_GENERATOR and len(products(kernel)) == 1
+    in_turns = in_turns and (plan.schedule == INTERLEAVE or is_along_rows(op))
     return 32 if not in_turns and _covers(rows, over[0], 32) and _covers(cols, over[1], 32) else 16
 
 

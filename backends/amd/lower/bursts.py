@@ -184,9 +184,10 @@ class Bursts:
             return True
         if len(self.products) != 1 or not self.is_direct() or self.products[0].in_registers:
             return False
-        return all(self._splits(operand, over) for operand in self.shared_operands(self.products[0]))
+        return all(self.splits(operand, over) for operand in self.shared_operands(self.products[0]))
 
-    def _splits(self, operand: Operand, over: tuple[int, int]) -> bool:
+    def splits(self, operand: Operand, over: tuple[int, int]) -> bool:
+        """Whether loads and reads of an operand's parts are whole instructions of all waves."""
         parts = over[0 if operand.which == "a" else 1]
         load, blocks = self.load_of(operand.value), len(operand.places)
         whole = operand.places == [i * operand.mfma.m for i in range(blocks)] and operand.depth_last

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from warpwave.backends.amd.lower.bursts import ELSEWHERE, Bursts
+from warpwave.backends.amd.arch import WAVE
+from warpwave.backends.amd.lower.bursts import ELSEWHERE, LATENCY, Bursts
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import MAX_SHARED_M0, ROUND, DirectLoop, Fetch, declare_places, open_fetch
 from warpwave.backends.amd.lower.mma import Product
 from warpwave.backends.amd.lower.moving import count_whole
-from warpwave.backends.amd.lower.operands import Operand, row_addresses
+from warpwave.backends.amd.lower.operands import Operand, is_transposing, row_addresses, transposed_lanes
 from warpwave.backends.amd.plan import INTERLEAVE
 from warpwave.backends.amd.schedule.allocate import Ranges, allocate, parse_ranges, ranges_text, span
 from warpwave.backends.amd.schedule.check import check_schedule
@@ -38,6 +39,7 @@ from warpwave.backends.amd.schedule.interleave import (
     LOADS_A_POINTER,
     Half,
     Quadrants,
+    flight,
     interleave,
     one_by_one,
 )
@@ -45,7 +47,7 @@ from warpwave.backends.amd.schedule.registers import cells_of
 from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedError
 
 QUARTERS = (2, 2)
-READ_BYTES = 16
+ROW_READ, TRANSPOSING_READ = 16, 8  # bytes that a lane gets
 TAB = "\\t"  # before instructions, as in the compiler's own text
 SETTLE = 20  # wait states after the last product, whose results the compiler does not see coming
 
@@ -100,12 +102,7 @@ class InterleavedLoop(DirectLoop):
 
     def _schedules(self, bursts: Bursts) -> tuple[Schedule, Schedule]:
         """For whole tiles and for others, with the same registers; both proven sound."""
-        product, lw = bursts.products[0], self.lw
-        halves = [_half(bursts, operand) for operand in (product.first, product.second)]
-        result = product.mfma.m * product.mfma.n // 64
-        loop = Quadrants(
-            lw.target.name, halves[0], halves[1], self.stages, product.mfma.passes, result, ELSEWHERE, self.op.loc
-        )
+        lw, loop = self.lw, _quadrants(bursts)
         found = interleave(loop)
         schedule = allocate(found, lw.target, self._by_hand(found))
         loose = tuple(replace(tile, pinned=()) for tile in schedule.registers[:4])
@@ -145,38 +142,69 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
     operands = bursts.shared_operands(products[0])
     if {o.value for o in operands} != {load.op.result for load in bursts.ring}:
         return "an operand of the product is not loaded by the loop", drop
-    if any(not o.depth_last or o.is_widened or o.order.together > 1 for o in operands):
-        return "depth does not run along the rows of both operands", "pass a and b with depth last (transpose_b=True)"
-    if any(o.order.run(o.dtype) * o.dtype.nbytes != READ_BYTES or o.order.reach > o.depth for o in operands):
-        return "fragments are not whole reads of 16 bytes", "use a depth of the step that the instruction divides"
-    if not bursts.can_split(QUARTERS):
+    if any(not (o.depth_last or is_transposing(lw, o)) or o.is_widened or o.order.together > 1 for o in operands):
+        return "fragments of an operand are not what reads from LDS bring", "use another format, or drop schedule="
+    if any(o.order.run(o.dtype) % _run(o) or o.order.reach > o.depth for o in operands):
+        return "fragments are not whole reads", "use a depth of the step that the instruction divides"
+    if not all(_splits(bursts, o) for o in operands):
         return "its tiles do not split into quarters of whole loads", "use larger tiles, such as 256 x 256 x 64"
     if min(len(o.places) for o in operands) < 4:
         return "its quadrants have too few matrix instructions for the memory's", "use larger tiles"
-    if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in operands):
+    rows = (o for o in operands if o.depth_last)
+    if any(any(bursts.load_of(o.value).shared.masks[o.mfma.m.bit_length() - 1 :]) for o in rows):
         return "blocks of rows are swizzled differently", "use a depth of the step of 128 bytes"
     if any(_last_offset(bursts, o) > lw.target.lds_offset_bytes - 1 for o in operands):
         return "a ring of tiles is longer than the offsets of LDS instructions reach", "use fewer stages"
+    loop = _quadrants(bursts)
+    if min(loop.a.parts, loop.b.parts) == 1 and flight(loop) < LATENCY:
+        why = f"tiles that are loaded whole would be in flight for {flight(loop)} clocks, a load may take {LATENCY}"
+        return why, "use schedule='ping-pong', larger tiles, or more stages"
     return "", ""
 
 
 def _last_offset(bursts: Bursts, operand: Operand) -> int:
     load = bursts.load_of(operand.value)
-    return (bursts.stages - 1) * load.stage_bytes + operand.places[-1] * load.shared.pitch
+    first = (bursts.stages - 1) * load.stage_bytes
+    if operand.depth_last:
+        return first + operand.places[-1] * load.shared.pitch
+    return first + max(operand.firsts(_run(operand))) * load.shared.pitch + operand.places[-1] * operand.dtype.nbytes
+
+
+def _run(operand: Operand) -> int:
+    """Elements of depth that a read brings a lane."""
+    return (ROW_READ if operand.depth_last else TRANSPOSING_READ) // operand.dtype.nbytes
+
+
+def _splits(bursts: Bursts, operand: Operand) -> bool:
+    """Whether halves are read by whole blocks, and loaded by whole instructions of all waves, together if they must."""
+    if operand.depth_last:
+        return bursts.splits(operand, QUARTERS)
+    blocks, load = len(operand.places), bursts.load_of(operand.value)
+    whole = operand.places == [i * operand.mfma.m for i in range(blocks)]
+    return whole and blocks % 2 == 0 and load.stage_bytes % (ROUND * bursts.lw.waves) == 0
+
+
+def _quadrants(bursts: Bursts) -> Quadrants:
+    lw, product = bursts.lw, bursts.products[0]
+    a, b = _half(bursts, product.first), _half(bursts, product.second)
+    result = product.mfma.m * product.mfma.n // WAVE
+    return Quadrants(lw.target.name, a, b, bursts.stages, product.mfma.passes, result, ELSEWHERE, bursts.op.loc)
 
 
 def _half(bursts: Bursts, operand: Operand) -> Half:
     part, load = bursts.part(operand, 0), bursts.load_of(operand.value)
     fragment = part.per_lane * part.dtype.nbytes
-    nbytes = load.stage_bytes // 2
+    parts = 2 if operand.depth_last else 1
+    nbytes = load.stage_bytes // parts
     return Half(
         bursts.tile_names[operand.value],
         len(part.places),
         len(part.order.merged),
         fragment // 4,
-        fragment // READ_BYTES,
+        part.per_lane // _run(operand),
         nbytes // (ROUND * bursts.lw.waves),
         nbytes,
+        parts,
     )
 
 
@@ -202,8 +230,10 @@ class _Block:
         loop, lw, bursts = self.loop, self.loop.lw, self.bursts
         loop.coordinates_at("0")
         for name, operand in self.operands.items():
-            whole = open_fetch(lw, loop.op, bursts.load_of(operand.value), 2, bursts.runs(operand))
-            self.fetches[name] = [whole.of_part(part, lw.fresh) for part in range(2)]
+            parts = next(tile.parts for tile in self.schedule.shared if tile.name == name)
+            chunk = bursts.runs(operand) if parts > 1 else 0
+            whole = open_fetch(lw, loop.op, bursts.load_of(operand.value), parts, chunk)
+            self.fetches[name] = [whole.of_part(part, lw.fresh) for part in range(parts)]
         moving = [parts[0].moving for parts in self.fetches.values()]
         self.done = count_whole(lw, moving, loop.trips, 1)
         for m in moving:
@@ -347,17 +377,31 @@ class _Block:
         return f" cbsz:{codes[mfma.a]} blgp:{codes[mfma.b]}"
 
     def _read(self, op: Read) -> str:
-        operand = self.operands[op.value.tile]
-        load, part = self.bursts.load_of(operand.value), self.bursts.part(operand, op.value.part)
-        (piece,) = op.pieces
-        reads = part.per_lane * part.dtype.nbytes // READ_BYTES
-        step, inside = divmod(piece, len(part.places) * reads)
+        operand, (piece,) = self.operands[op.value.tile], op.pieces
+        half = len(operand.places) // 2
+        reads = operand.per_lane // _run(operand)
+        step, inside = divmod(piece, half * reads)
         block, number = divmod(inside, reads)
-        lanes = row_addresses(self.loop.lw, operand, load.shared, operand.firsts(READ_BYTES // part.dtype.nbytes))
-        index = step * reads + number
-        address = self._input("v", f"{operand.which}_at_{index}", f"lds_address(lds) + {lanes}[{index}]")
-        offset = self._slot(op.value) * load.stage_bytes + part.places[block] * load.shared.pitch
+        block += int(op.register[1]) * half
+        return (self._read_rows if operand.depth_last else self._read_columns)(op, block, step * reads + number)
+
+    def _read_rows(self, op: Read, block: int, read: int) -> str:
+        """Along the rows, of the lane's own."""
+        operand, load = self.operands[op.value.tile], self.bursts.load_of(self.operands[op.value.tile].value)
+        lanes = row_addresses(self.loop.lw, operand, load.shared, operand.firsts(_run(operand)))
+        address = self._input("v", f"{operand.which}_at_{read}", f"lds_address(lds) + {lanes}[{read}]")
+        offset = self._slot(op.value) * load.stage_bytes + operand.places[block] * load.shared.pitch
         return f"ds_read_b128 {self._registers(Held(op.register, None, op.pieces))}, {address} offset:{offset}"
+
+    def _read_columns(self, op: Read, block: int, read: int) -> str:
+        """Transposing."""
+        operand, load = self.operands[op.value.tile], self.bursts.load_of(self.operands[op.value.tile].value)
+        lanes = transposed_lanes(self.loop.lw, operand, load.shared, _run(operand))
+        index, offset = lanes.place(operand, load.shared, _run(operand), block, read)
+        address = self._input("v", f"{operand.which}_at_{index}", f"lds_address(lds) + {lanes.name}[{index}]")
+        where = f"{self._registers(Held(op.register, None, op.pieces))}, {address}"
+        offset += self._slot(op.value) * load.stage_bytes
+        return f"ds_read_b64_tr_b{operand.dtype.bits} {where} offset:{offset}"
 
     def _load(self, op: LoadDirect) -> str:
         which, (i,) = self.operands[op.value.tile].which, op.pieces

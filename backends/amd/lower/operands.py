@@ -195,7 +195,33 @@ def take_transposed(lw: AmdLowering, operand: Operand, raw: str) -> None:
 
 
 def _transposed_places(lw: AmdLowering, operand: Operand, shared: SharedTile, run: int, reads: int) -> tuple[str, str]:
-    """The lane's address for a read, and the read's constant offset.
+    """The lane's address for a read, and the read's constant offset, as C expressions of i, s and e."""
+    found = transposed_lanes(lw, operand, shared, run)
+    period, block = found.period, f"{lw.table(operand.places)}[i - i % {found.period}] * {operand.dtype.nbytes}"
+    if found.by_read:
+        return f"{found.name}[(s * {reads} + e) * {period} + i % {period}]", block
+    offset = f"{lw.table(operand.firsts(run))}[s * {reads} + e] * {shared.pitch} + {block}"
+    return f"{found.name}[i % {period}]", offset
+
+
+@dataclass(frozen=True)
+class TransposedLanes:
+    """A lane's addresses for transposing reads: those of `period` blocks of columns, by `by_read` for each read."""
+
+    name: str
+    period: int
+    by_read: bool
+
+    def place(self, operand: Operand, shared: SharedTile, run: int, block: int, read: int) -> tuple[int, int]:
+        """Index of the address, and the constant offset, of a read of a block."""
+        offset = operand.places[block - block % self.period] * operand.dtype.nbytes
+        if self.by_read:
+            return read * self.period + block % self.period, offset
+        return block % self.period, operand.firsts(run)[read] * shared.pitch + offset
+
+
+def transposed_lanes(lw: AmdLowering, operand: Operand, shared: SharedTile, run: int) -> TransposedLanes:
+    """Declare the lane's addresses.
 
     Columns beyond the reach of the swizzle's masks, and row bits that it does not look at, are plain additions
     to the address: the instruction's offset. For the rest a lane keeps an address each.
@@ -210,17 +236,16 @@ def _transposed_places(lw: AmdLowering, operand: Operand, shared: SharedTile, ru
     row = f"{operand.order.lane} + ((lane & 15) >> {across.bit_length() - 1})"
     own = f"((lane & {step - 1}) >> 4) * 16 + (lane & {across - 1}) * {run}"
     column = " + ".join([own, *operand.waves(lw)])
-    block = f"{lw.table(operand.places)}[i - i % {period}] * {size}"
     moved = functools.reduce(operator.or_, shared.masks, 0)
     if operand.order.constant_bits(run) & looked_at or any(first * shared.pitch & moved for first in firsts):
         place = shared.within(
             f"({row} + {lw.table(firsts)}[(READ) / {period}])", f"({column} + (READ) % {period} * {step})"
         )
         lane = lw.lane_addresses(f"{shared.base} + {place}", len(firsts) * period)
-        return f"{lane}[(s * {reads} + e) * {period} + i % {period}]", block
+        return TransposedLanes(lane, period, by_read=True)
     place = shared.within(f"({row})", f"({column} + READ * {step})")
     lane = lw.lane_addresses(f"{shared.base} + {place}", period)
-    return f"{lane}[i % {period}]", f"{lw.table(firsts)}[s * {reads} + e] * {shared.pitch} + {block}"
+    return TransposedLanes(lane, period, by_read=False)
 
 
 # -- depth beyond the product ----------------------------------------------------------------------------

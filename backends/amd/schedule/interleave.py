@@ -10,13 +10,15 @@ half that a later one needs, and single loads refill slots that nobody reads any
     3          a1 b1     b0, next step   a1
 
 Each half's slot is loaded again only after a barrier that follows the wait for its reads, which two barriers a step
-do: at quadrants 0 and 2.
+do: at quadrants 0 and 2. A tile whose halves lie in the same rows of LDS is loaded whole, when both are read: from
+quadrant 2 on, after what else is free by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from warpwave.backends.amd.schedule.form import (
     Barrier,
@@ -48,8 +50,8 @@ READS = (("b1", 0), ("a1", 0), ("a0", 1), ("b0", 1))  # in each quadrant, and ho
 class Half:
     """Half of an operand for one wave: `blocks` of the instruction's rows or columns, each `depth` instructions deep.
 
-    A fragment, which one instruction takes, has `registers` and is brought by `reads` instructions; `loads` bring
-    the wave's share of the half into LDS, `nbytes` for all waves.
+    A fragment, which one instruction takes, has `registers` and is brought by `reads` instructions. The tile is loaded
+    in `parts`, by halves or whole; `loads` bring the wave's share of a part into LDS, `nbytes` for all waves.
     """
 
     tile: str
@@ -59,6 +61,7 @@ class Half:
     reads: int
     loads: int
     nbytes: int
+    parts: int = 2
 
     def pieces(self, block: int, depth: int) -> tuple[int, ...]:
         """Those of the register tile that are a fragment."""
@@ -94,7 +97,7 @@ def interleave(loop: Quadrants) -> Schedule:
         name="interleave",
         target=loop.target,
         groups=(Group("all", 4),),
-        shared=tuple(SharedTile(h.tile, 2, slots, h.nbytes, h.loads) for h in (loop.a, loop.b)),
+        shared=tuple(SharedTile(h.tile, h.parts, slots, h.nbytes, h.loads) for h in (loop.a, loop.b)),
         registers=tuple(steps.registers()),
         prologue=steps.prologue(),
         body=steps.full(slots),
@@ -107,10 +110,15 @@ def interleave(loop: Quadrants) -> Schedule:
     )
 
 
+def flight(loop: Quadrants) -> int:
+    """Clocks between a load and its wait, for the load that has fewest, while the matrix cores work all the time."""
+    return _Steps(loop).flight()
+
+
 def one_by_one(loop: Quadrants) -> Schedule:
     """Steps that load, wait, read and multiply, one after the other: for tiles that are not whole."""
     steps = _Steps(replace(loop, slots=1))
-    loads = [LoadDirect(steps.part(name, 0), steps.half(name).loads) for name in ORDER]
+    loads = [LoadDirect(steps.part(name, 0), steps.half(name).loads) for name in steps.loaded]
     load: tuple[Op, ...] = (Wait(lgkm=0), Barrier(), *loads, Wait(vm=0), Barrier())
     reads: tuple[Op, ...] = tuple(read for name in ORDER for read in steps.reads(name, 0))
     products: tuple[Op, ...] = tuple(op for factors in QUADRANTS for op in steps.products(*factors, 0))
@@ -118,7 +126,7 @@ def one_by_one(loop: Quadrants) -> Schedule:
         name="one step at a time",
         target=loop.target,
         groups=(Group("all", 4),),
-        shared=tuple(SharedTile(h.tile, 2, 1, h.nbytes, h.loads) for h in (loop.a, loop.b)),
+        shared=tuple(SharedTile(h.tile, h.parts, 1, h.nbytes, h.loads) for h in (loop.a, loop.b)),
         registers=tuple(steps.registers()),
         prologue=(),
         body=(Cluster("load", load, "memory"), Cluster("multiply", (*reads, Wait(lgkm=0), *products), "compute")),
@@ -137,7 +145,24 @@ class _Steps:
         return self.loop.a if name[0] == "a" else self.loop.b
 
     def part(self, name: str, step: int) -> Part:
-        return Part(self.half(name).tile, int(name[1]), step)
+        half = self.half(name)
+        return Part(half.tile, int(name[1]) if half.parts == 2 else 0, step)
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """What is loaded at a time, in this order; a whole tile goes by its second half's name, before others."""
+        early = [name for name in ORDER[:2] if self.half(name).parts == 2]
+        return (*early, *sorted(ORDER[2:], key=lambda name: self.half(name).parts))
+
+    def end(self, *names: str) -> int:
+        """Load instructions of a step up to the last that brings some of these halves."""
+        ends = dict(zip(self.loaded, accumulate(self.half(name).loads for name in self.loaded), strict=True))
+        return max(ends[name if name in ends else f"{name[0]}1"] for name in names)
+
+    @property
+    def early(self) -> int:
+        """Load instructions of a step before quadrant 2."""
+        return sum(self.half(name).loads for name in self.loaded if name[1] == "0")
 
     def registers(self) -> Iterator[RegisterTile]:
         """Accumulators, then halves."""
@@ -152,7 +177,7 @@ class _Steps:
 
     def prologue(self) -> tuple[Cluster, ...]:
         """All slots are loaded, and what the first quadrant needs is read."""
-        landed = Wait(vm=self.per_step * self.loop.slots - self.half("a0").loads - self.half("b0").loads)
+        landed = Wait(vm=self.per_step * self.loop.slots - self.end("a0", "b0"))
         return (
             Cluster("fill", (Wait(lgkm=0), Barrier(), *self.filling(), landed, Barrier()), "memory"),
             Cluster("first", (*self.reads("a0", 0), *self.reads("b0", 0)), "memory"),
@@ -161,7 +186,7 @@ class _Steps:
     def filling(self) -> Iterator[Op]:
         """The loads of the first steps, all slots."""
         for step in range(self.loop.slots):
-            for name in ORDER:
+            for name in self.loaded:
                 ops: list[Op] = []
                 for load in self.loads(name, step):
                     ops += [*_pointer(load), load]
@@ -174,22 +199,24 @@ class _Steps:
 
     def full(self, count: int) -> tuple[Cluster, ...]:
         """Steps that load ahead."""
-        newer = (self.loop.slots - 1) * self.per_step
-        return tuple(c for step in range(count) for c in self.step(step, (newer, newer), loads=True))
+        slots = self.loop.slots * self.per_step
+        newer = slots - self.end("a1", "b1"), slots - self.per_step + self.early - self.end("a0", "b0")
+        return tuple(c for step in range(count) for c in self.step(step, newer, loads=True))
 
     def last(self, first: int) -> tuple[Cluster, ...]:
         """The last steps, one for each slot, of which all is loaded; the very last reads nothing ahead."""
         found: list[Cluster] = []
         for number in range(self.loop.slots):
             later = self.loop.slots - 1 - number
-            newer = (later * self.per_step, (later - 1) * self.per_step + self.per_step // 2 if later else None)
+            second = later * self.per_step - self.end("a0", "b0") if later else None
+            newer = (later + 1) * self.per_step - self.end("a1", "b1"), second
             found += self.step(first + number, newer, loads=False)
         return tuple(found)
 
     @property
     def per_step(self) -> int:
         """Load instructions of a step."""
-        return 2 * (self.loop.a.loads + self.loop.b.loads)
+        return sum(self.half(name).loads for name in self.loaded)
 
     def step(self, step: int, newer: tuple[int, int | None], *, loads: bool) -> tuple[Cluster, ...]:
         """Four quadrants; `newer` loads may be in flight where the first and the third begin."""
@@ -199,14 +226,27 @@ class _Steps:
             (Wait(vm=newer[1], lgkm=0), Barrier()) if newer[1] is not None else (Wait(lgkm=0),),
             (),
         )
-        clusters = []
+        clusters, fills = [], self.fills(step + self.loop.slots) if loads else ((),) * 4
         for number, (factors, (read, ahead)) in enumerate(zip(QUADRANTS, READS, strict=True)):
             reads = self.reads(read, step + ahead) if not ahead or newer[1] is not None else ()
-            fills = self.loads(ORDER[number], step + self.loop.slots) if loads else ()
-            ops: list[Op] = [*interleaved(list(self.products(*factors, step)), reads, fills)]
+            ops: list[Op] = [*interleaved(list(self.products(*factors, step)), reads, fills[number])]
             ops += self.moved() if loads and number == 3 else ()
             clusters.append(Cluster(f"quadrant {number}", (*waits[number], *ops), "compute"))
         return tuple(clusters)
+
+    def fills(self, step: int) -> tuple[tuple[LoadDirect, ...], ...]:
+        """Each quadrant's share of a step's loads."""
+        found = [load for name in self.loaded for load in self.loads(name, step)]
+        edges = (0, self.early // 2, self.early, (self.early + len(found)) // 2, len(found))
+        return tuple(tuple(found[begin:end]) for begin, end in pairwise(edges))
+
+    def flight(self) -> int:
+        """Clocks from a load to the wait for it, for what has fewest."""
+        times = [at + (i + 1) / len(fill) for at, fill in enumerate(self.fills(0)) for i in range(len(fill))]
+        later = 4 * self.loop.slots - times[self.end("a1", "b1") - 1]
+        first = 4 * self.loop.slots - 2 - times[self.end("a0", "b0") - 1]
+        products = self.loop.a.blocks * self.loop.b.blocks * self.loop.a.depth
+        return int(min(later, first) * products * 4 * self.loop.passes)
 
     # -- ops ------------------------------------------------------------------------------------------
 
@@ -229,7 +269,7 @@ class _Steps:
         return tuple(Read(self.part(name, step), name, 1, (piece,)) for piece in range(self.half(name).all_reads))
 
     def loads(self, name: str, step: int) -> tuple[LoadDirect, ...]:
-        """A half, instruction by instruction."""
+        """What is loaded at a time, instruction by instruction."""
         pieces = range(self.half(name).loads)
         return tuple(LoadDirect(self.part(name, step), 1, (i,), pointer=i - i % LOADS_A_POINTER) for i in pieces)
 

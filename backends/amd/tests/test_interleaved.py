@@ -25,11 +25,12 @@ DTYPES = {
 DEPTH = {"bf16": 64, "fp8e4m3": 128}
 
 
-def captured(dtype, *, other=None, transpose_b=True, bm=256, bn=256, bk=None):
+def captured(dtype, *, other=None, transpose_a=False, transpose_b=True, bm=256, bn=256, bk=None):
     a, b = (np.zeros((512, 512), DTYPES[d]) for d in (dtype, other or dtype))
     sizes = {"BM": bm, "BN": bn, "BK": bk or DEPTH[dtype]}
     c = np.zeros((512, 512), np.float32)
-    return gemm.compile(a, b, c, transpose_b=transpose_b, target="reference", **sizes).ir
+    orders = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    return gemm.compile(a, b, c, target="reference", **orders, **sizes).ir
 
 
 @lru_cache
@@ -37,14 +38,16 @@ def program(dtype, pin=""):
     return BACKEND.compile(captured(dtype), "amd:gfx950", {"schedule": "interleave", "pin": pin})
 
 
-def launch(built, dtype, shape, *, other=None, **how):
+def launch(built, dtype, shape, *, other=None, transposed=(False, True), **how):
     """Run on small integers, whose sums are exact."""
     m, n, k = shape
     rng = np.random.default_rng(m + n + k)
-    a, b = (rng.integers(-3, 4, (rows, k)).astype(DTYPES[d]) for rows, d in ((m, dtype), (n, other or dtype)))
+    a = rng.integers(-3, 4, (k, m) if transposed[0] else (m, k)).astype(DTYPES[dtype])
+    b = rng.integers(-3, 4, (n, k) if transposed[1] else (k, n)).astype(DTYPES[other or dtype])
     c = np.zeros((m, n), np.float32)
     report = built.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)}, **how)
-    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    left, right = (x.astype(np.float32) for x in (a.T if transposed[0] else a, b.T if transposed[1] else b))
+    np.testing.assert_array_equal(c, left @ right)
     return report
 
 
@@ -131,6 +134,30 @@ def test_quadrants_with_few_products_for_their_loads(tile):
         launch(built, "fp8e4m3", (*tile, depth), seed=seed)
 
 
+COLUMNS = [
+    ("bf16", (256, 256, 64), (False, False), True),
+    ("bf16", (128, 128, 64), (True, False), False),
+    ("bf16", (256, 256, 64), (True, True), False),
+    ("bf16", (128, 128, 64), (True, True), False),
+    ("fp8e4m3", (256, 256, 128), (False, False), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tile", "transposed"),
+    [pytest.param(*case, marks=() if default else pytest.mark.sweep) for *case, default in COLUMNS],
+)
+def test_operands_whose_depth_runs_across_rows(dtype, tile, transposed):
+    """Transposing reads of tiles that are loaded whole; products wait for nothing but the three waits of a step."""
+    sizes = dict(zip(("bm", "bn", "bk"), tile, strict=True), transpose_a=transposed[0], transpose_b=transposed[1])
+    built = BACKEND.compile(captured(dtype, **sizes), "amd:gfx950", {"schedule": "interleave"})
+    mix = built.resources["hot_loop"]["each_iteration"]
+    steps = mix["barriers"] / 2
+    assert (mix["waits"] / steps, "valu" in mix, "accvgpr_moves" in mix) == (3, False, False)
+    for seed, depth in enumerate((5 * tile[2], 3 * tile[2] + 16)):
+        launch(built, dtype, (tile[0] + 16, tile[1], depth), transposed=transposed, seed=seed)
+
+
 def test_other_tiles():
     """Three slots of 128 x 256; more would not be within reach of one address."""
     built = BACKEND.compile(captured("f16", bm=128, bk=64), "amd:gfx950", {"schedule": "interleave"})
@@ -160,7 +187,8 @@ def test_tiles_pinned_by_hand():
     ("options", "sizes", "words"),
     [
         ({"waves": 8}, {}, "it needs 4 waves, there are 8"),
-        ({}, {"transpose_b": False}, "depth does not run along the rows of both operands"),
+        ({}, {"transpose_a": True, "transpose_b": False}, "tiles that are loaded whole would be in flight for 1024"),
+        ({}, {"bn": 128, "transpose_b": False}, "tiles that are loaded whole would be in flight for 768 clocks"),
         ({}, {"bm": 64, "bn": 64}, "its quadrants have too few matrix instructions"),
         ({"stages": 1}, {}, "only one step's tiles fit the LDS"),
     ],

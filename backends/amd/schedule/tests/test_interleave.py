@@ -27,7 +27,7 @@ from warpwave.backends.amd.schedule.form import (
     SharedTile,
     Wait,
 )
-from warpwave.backends.amd.schedule.interleave import Half, Quadrants, interleave, one_by_one
+from warpwave.backends.amd.schedule.interleave import Half, Quadrants, flight, interleave, one_by_one
 from warpwave.tiles.errors import ResourceError, TileValueError
 
 from .mutants import mutants
@@ -35,9 +35,12 @@ from .oracle import first_fault
 from .small import assembly
 
 
-def quadrants(blocks=4, depth=2, reads=1, loads=4, slots=2, passes=4):
-    """By default 256 x 256 x 64 of bf16."""
-    a, b = (Half(name, blocks, depth, 4 * reads, reads, loads, 8192) for name in "ab")
+def quadrants(blocks=4, depth=2, reads=1, loads=4, slots=2, passes=4, parts=(2, 2)):
+    """By default 256 x 256 x 64 of bf16; `parts` in which a and b are loaded."""
+    whole = (2 // n for n in parts)
+    a, b = (
+        Half(t, blocks, depth, 4 * reads, reads, loads * w, 8192 * w, 2 // w) for t, w in zip("ab", whole, strict=True)
+    )
     return Quadrants("gfx950", a, b, slots, passes, 4, reserve=56)
 
 
@@ -116,9 +119,10 @@ def everything(schedule):
     loads=st.integers(1, 5),
     slots=st.integers(2, 3),
     passes=st.sampled_from([4, 8, 16]),
+    parts=st.sampled_from([(2, 1), (1, 2), (1, 1), (2, 2)]),
 )
-def test_every_one_is_sound(blocks, depth, reads, loads, slots, passes):
-    loop = quadrants(blocks, depth, reads, loads, slots, passes)
+def test_every_one_is_sound(blocks, depth, reads, loads, slots, passes, parts):
+    loop = quadrants(blocks, depth, reads, loads, slots, passes, parts)
     schedule = allocate(interleave(loop), GFX950)
     assert list(find_problems(schedule, GFX950)) == []
     assert first_fault(schedule, 2 * slots + 1, tries=0) is None
@@ -127,8 +131,17 @@ def test_every_one_is_sound(blocks, depth, reads, loads, slots, passes):
     assert first_fault(single, 3, tries=0) is None
 
 
-def test_each_wait_is_as_weak_as_it_can_be():
-    schedule = interleave(SMALL)
+def test_tiles_that_are_loaded_whole_are_in_flight_for_less_long():
+    """Of 2048 clocks a step: the last of b's eight loads is the second of six in quadrant 3."""
+    assert flight(quadrants()) == 2048
+    assert flight(quadrants(parts=(2, 1))) == 512 * 8 // 3
+    assert flight(quadrants(parts=(1, 1))) == 1024
+    assert flight(quadrants(parts=(1, 1), slots=3)) == 1024 + 2048
+
+
+@pytest.mark.parametrize("parts", [(2, 2), (2, 1)])
+def test_each_wait_is_as_weak_as_it_can_be(parts):
+    schedule = interleave(quadrants(blocks=2, depth=1, loads=1, parts=parts))
     for at, cluster in enumerate(schedule.body[: len(schedule.body) // 2]):
         for number, op in enumerate(cluster.ops):
             if isinstance(op, Wait) and op.vm is not None:

@@ -34,7 +34,12 @@ SMALL = {
     "staged by the compiler": staged(tracked=True),
     "producers": producer_consumer(loop(vm=(1, 1), waves=2), 1),
 }
-LARGE = {**SOUND, "interleave": interleave(Quadrants("gfx950", *(Half(t, 2, 1, 4, 1, 1, 4096) for t in "ab"), 2, 4, 4))}
+A, B = (Half(tile, 2, 1, 4, 1, 1, 4096) for tile in "ab")
+LARGE = {
+    **SOUND,
+    "interleave": interleave(Quadrants("gfx950", A, B, 2, 4, 4)),
+    "interleave, b whole": interleave(Quadrants("gfx950", A, replace(B, loads=2, parts=1), 2, 4, 4)),
+}
 LONGEST = 9  # steps of a loop that the interpreter runs; no mutant has needed more than 6
 RANDOM = settings(max_examples=40, deadline=None)
 
