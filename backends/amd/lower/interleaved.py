@@ -49,7 +49,6 @@ from warpwave.tiles.errors import InternalError, TileValueError, UnsupportedErro
 QUARTERS = (2, 2)
 ROW_READ, TRANSPOSING_READ = 16, 8  # bytes that a lane gets
 TAB = "\\t"  # before instructions, as in the compiler's own text
-SETTLE = 20  # wait states after the last product, whose results the compiler does not see coming
 
 
 class InterleavedLoop(DirectLoop):
@@ -260,7 +259,7 @@ class _Block:
     def emit_step(self) -> None:
         """What a step does after its tiles have landed: the body's last cluster."""
         self.hold_accumulators()
-        self._statement([*_idle(SETTLE), *self._clusters(self.schedule.body[-1:]), *_idle(SETTLE)], [])
+        self._statement([*self._settled(), *self._clusters(self.schedule.body[-1:]), *self._settled()], [])
         self.hold_accumulators()
 
     def _statement(self, text: list[str], outputs: list[str]) -> None:
@@ -273,6 +272,10 @@ class _Block:
         line(f"  : {', '.join(self.inputs)}")
         line('  : "scc", "memory");')
         self.inputs.clear()
+
+    def _settled(self) -> list[str]:
+        """Wait states after which any result may be used: the compiler does not see what comes out of products."""
+        return _idle(self.loop.lw.target.hazards.reach)
 
     # -- operands -------------------------------------------------------------------------------------
 
@@ -329,7 +332,7 @@ class _Block:
         loop, done = ".Lww_round%=", ".Lww_done%="
         left = self._input("s", "left", "left")
         ends = {count: f".Lww_left_{count}_%=" for count in schedule.epilogues}
-        text = ["s_mov_b32 %1, m0", "s_mov_b32 %2, 0", "s_mov_b32 %3, 0", *_idle(SETTLE)]
+        text = ["s_mov_b32 %1, m0", "s_mov_b32 %2, 0", "s_mov_b32 %3, 0", *self._settled()]
         text += [*self._clusters(schedule.prologue), "s_cmp_lt_i32 %0, 1", f"s_cbranch_scc1 {loop}_end", f"{loop}:"]
         text += [*self._clusters(schedule.body), "s_sub_u32 %0, %0, 1", "s_cmp_lg_u32 %0, 0"]
         text += [f"s_cbranch_scc1 {loop}", f"{loop}_end:"]
@@ -337,7 +340,7 @@ class _Block:
             text += [f"s_cmp_eq_u32 {left}, {count}", f"s_cbranch_scc1 {label}"]
         for count, clusters in schedule.epilogues.items():
             text += [f"{ends[count]}:", *self._clusters(clusters), f"s_branch {done}"]
-        return [*text, f"{done}:", "s_mov_b32 m0, %1", *_idle(SETTLE)]
+        return [*text, f"{done}:", "s_mov_b32 m0, %1", *self._settled()]
 
     def _clusters(self, clusters: tuple[Cluster, ...]) -> list[str]:
         return [text for cluster in clusters for op in cluster.ops for text in self._op(op)]

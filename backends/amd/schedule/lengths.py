@@ -21,7 +21,6 @@ from warpwave.backends.amd.schedule.program import unroll_rounds
 from warpwave.backends.amd.schedule.registers import RegisterFile
 from warpwave.backends.amd.schedule.timeline import Event, Timeline
 
-LONGEST_HAZARD = 20  # wait states; tested against the targets' tables
 MANY_ROUNDS = 64  # far beyond any state that comes back: those are fewer than slots times instructions in flight
 
 
@@ -51,7 +50,7 @@ def sufficient_lengths(schedule: Schedule) -> Lengths:
 def _rounds_of_hazards(schedule: Schedule) -> int:
     """How many rounds a hazard may reach back beyond the last one."""
     states = sum(states_of(op) for cluster in schedule.body for op in cluster.ops)
-    return LONGEST_HAZARD // max(states, 1)
+    return TARGETS[schedule.target].hazards.reach // max(states, 1)
 
 
 def step_range(schedule: Schedule) -> tuple[int, int]:
