@@ -18,6 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from warpwave.backends.amd.arch import Target
+
+SLOT = 4  # clocks of a SIMD's issue slot, and of a vector instruction: 16 lanes a clock [I]
+
 
 @dataclass(frozen=True)
 class CuRates:
@@ -79,3 +83,8 @@ CHIP_RATES = MappingProxyType(
         "MI355X": ChipRates(300.0, 500.0, 17.2, _MI355X),
     }
 )
+
+
+def slowest_load(target: Target) -> int:
+    """Clocks of a load that misses all caches, at the peak clock of the chip of this target that waits longest."""
+    return max(round(CHIP_RATES[chip.name].hbm_ns * chip.clock) for chip in target.chips)

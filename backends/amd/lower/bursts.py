@@ -12,6 +12,7 @@ from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.mma import Product, product_of
 from warpwave.backends.amd.lower.operands import Operand, is_transposing
 from warpwave.backends.amd.lower.place import operand_reads
+from warpwave.backends.amd.rates import CU_RATES, SLOT, slowest_load
 from warpwave.backends.amd.schedule.form import Compute, Held, RegisterTile
 from warpwave.backends.amd.schedule.pingpong import flight
 from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
@@ -22,15 +23,14 @@ from warpwave.tiles.simt.products import ancestors
 
 ELSEWHERE = 56  # registers a lane for addresses, offsets and what else there is
 SPLITS = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4))
-LATENCY = 1200  # clocks of a load that misses L2 and the Infinity Cache: 500 ns at 2.4 GHz (HipKittens)
-PACE = {"vector": 4, "transcendental": 8}  # clocks of an instruction of a wave
 TRANSCENDENTAL = frozenset(["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "div"])
 
 
 def cost(lw: AmdLowering, ops: Sequence[Op]) -> tuple[int, int]:
     """Instructions of vector work on registers, and their clocks, by the items that they make."""
     items = [(op, sum(len(lw.layout(r).items) for r in op.results if r in lw.layouts)) for op in ops]
-    clocks = sum(n * PACE["transcendental" if op.name in TRANSCENDENTAL else "vector"] for op, n in items)
+    slow = CU_RATES[lw.target.name].transcendental
+    clocks = sum(n * (slow if op.name in TRANSCENDENTAL else SLOT) for op, n in items)
     return sum(n for _, n in items), clocks
 
 
@@ -274,7 +274,7 @@ def choose_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: i
         if bursts.can_split(over):
             loop = bursts.pipelined()
             if loop.registers <= there:
-                candidates.append((min(flight(loop), LATENCY), -len(loop.bursts), bursts))
+                candidates.append((min(flight(loop), slowest_load(lw.target)), -len(loop.bursts), bursts))
     if not candidates:
         raise too_many_registers(lw, op, Bursts(lw, op, ring, stages).pipelined(), there)
     return max(candidates, key=lambda c: c[:2])[2]

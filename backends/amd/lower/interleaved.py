@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from warpwave.backends.amd.arch import WAVE
-from warpwave.backends.amd.lower.bursts import ELSEWHERE, LATENCY, Bursts
+from warpwave.backends.amd.lower.bursts import ELSEWHERE, Bursts
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import MAX_SHARED_M0, ROUND, DirectLoop, Fetch, declare_places, open_fetch
 from warpwave.backends.amd.lower.mma import Product
 from warpwave.backends.amd.lower.moving import count_whole
 from warpwave.backends.amd.lower.operands import Operand, is_transposing, row_addresses, transposed_lanes
 from warpwave.backends.amd.plan import INTERLEAVE
+from warpwave.backends.amd.rates import slowest_load
 from warpwave.backends.amd.schedule.allocate import Ranges, allocate, parse_ranges, ranges_text, span
 from warpwave.backends.amd.schedule.check import check_schedule
 from warpwave.backends.amd.schedule.form import (
@@ -155,8 +156,9 @@ def _obstacle(bursts: Bursts) -> tuple[str, str]:
     if any(_last_offset(bursts, o) > lw.target.lds_offset_bytes - 1 for o in operands):
         return "a ring of tiles is longer than the offsets of LDS instructions reach", "use fewer stages"
     loop = _quadrants(bursts)
-    if min(loop.a.parts, loop.b.parts) == 1 and flight(loop) < LATENCY:
-        why = f"tiles that are loaded whole would be in flight for {flight(loop)} clocks, a load may take {LATENCY}"
+    there, needed = flight(loop), slowest_load(lw.target)
+    if min(loop.a.parts, loop.b.parts) == 1 and there < needed:
+        why = f"tiles that are loaded whole would be in flight for {there} clocks, a load may take {needed}"
         return why, "use schedule='ping-pong', larger tiles, or more stages"
     return "", ""
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from warpwave.backends.amd.arch import TARGETS, WAVE, Chip, Target
-from warpwave.backends.amd.rates import CHIP_RATES, CU_RATES, SUSTAINED
+from warpwave.backends.amd.rates import CHIP_RATES, CU_RATES, SLOT, SUSTAINED
 from warpwave.tiles.errors import UnsupportedError
-
-SLOT = 4  # clocks from one issue of a wave to its next
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpwave.backends.amd.model.cu import SLOT
-
 if TYPE_CHECKING:
-    from warpwave.backends.amd.model.timing import Timing
+    from warpwave.backends.amd.rates import SLOT
+from warpwave.backends.amd.model.timing import Timing
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from warpwave.backends.amd import sim
 from warpwave.backends.amd.arch import TARGETS, Chip, Target
-from warpwave.backends.amd.model.cu import SLOT, Memory, chip_of, replay_rates, sustained_clock
+from warpwave.backends.amd.model.cu import Memory, chip_of, replay_rates, sustained_clock
 from warpwave.backends.amd.model.loops import Loop, hottest_loop
+from warpwave.backends.amd.rates import SLOT
 from warpwave.backends.amd.sim import _timing
 from warpwave.tiles.errors import UnsupportedError
 
