@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpwave.backends.amd.rates import SLOT
+
 if TYPE_CHECKING:
-    from warpwave.backends.amd.rates import SLOT
-from warpwave.backends.amd.model.timing import Timing
+    from warpwave.backends.amd.model.timing import Timing
 
 
 @dataclass(frozen=True)
