@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpwave.backends.amd.rates import SLOT
+
 if TYPE_CHECKING:
-    from warpwave.backends.amd.rates import SLOT
-from warpwave.backends.amd.model.timing import Timing
+    from warpwave.backends.amd.model.timing import Timing
 
 _MATRIX_TRACKS = 1000  # track numbers of the matrix cores begin here
 
