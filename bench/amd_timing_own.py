@@ -27,7 +27,10 @@ BF16 = ml_dtypes.bfloat16
 
 @dataclass(frozen=True)
 class Product:
-    """A product of one workgroup's tile; `extents` are rows and columns of the whole, where its blocks are counted."""
+    """A product of one workgroup's tile; `extents` are rows and columns of the whole, where its blocks are counted.
+
+    `transposed` says of a and b whether they are.
+    """
 
     target: str
     dtype: str
@@ -37,19 +40,26 @@ class Product:
     tile: tuple[int, int] = (SIZE, SIZE)
     options: Mapping[str, int] = field(default_factory=dict)
     extents: tuple[int, int] | None = None
+    transposed: tuple[bool, bool] = (False, True)
 
     @property
     def name(self) -> str:
         """As in the table."""
         rows, cols = self.tile
         roles = f" {self.options['producers']} + {self.options['waves']}" if "producers" in self.options else ""
-        return f"Warpwave {self.dtype} {rows}x{cols}x{self.step}, {self.schedule}{roles}, {self.target}"
+        order = "" if self.transposed == (False, True) else f" {_letter('A', self.transposed[0])} "
+        order += _letter("B", self.transposed[1]) if order else ""
+        return f"Warpwave {self.dtype}{order} {rows}x{cols}x{self.step}, {self.schedule}{roles}, {self.target}"
 
     def blocks(self, cus: int) -> int:
         """Workgroups: one for each compute unit, or those of the whole."""
         if self.extents is None:
             return cus
         return math.prod(-(-extent // tile) for extent, tile in zip(self.extents, self.tile, strict=True))
+
+
+def _letter(name: str, transposed: bool) -> str:
+    return f"{name}^T" if transposed else name
 
 
 MICRO = (7680, 8192)  # of HipKittens' measurements of producers and consumers
@@ -60,6 +70,8 @@ PRODUCTS = (
     Product("gfx950", "bf16", BF16, 64, "producer-consumer", (128, 256), {"producers": 4, "waves": 8}, MICRO),
     Product("gfx950", "bf16", BF16, 64, "producer-consumer", (192, 256), {"producers": 4, "waves": 12}, MICRO),
     Product("gfx950", "bf16", BF16, 64, "ping-pong", (192, 256), {"stages": 2}, MICRO),
+    Product("gfx950", "bf16", BF16, 64, "ping-pong", transposed=(False, False)),
+    Product("gfx950", "bf16", BF16, 64, "interleave", transposed=(False, False)),
     Product("gfx950", "fp8", ml_dtypes.float8_e4m3fn, 128, "ping-pong"),
     Product("gfx942", "bf16", BF16, 64, "multistage"),
 )
@@ -91,9 +103,11 @@ def own_rows(only: str = "") -> list[Row]:
 def _products() -> Iterator[Own]:
     for product in PRODUCTS:
         rows, cols = product.tile
-        a, b = (np.zeros((extent, DEPTH), product.element) for extent in product.tile)
+        a = np.zeros((DEPTH, rows) if product.transposed[0] else (rows, DEPTH), product.element)
+        b = np.zeros((cols, DEPTH) if product.transposed[1] else (DEPTH, cols), product.element)
         c = np.zeros(product.tile, BF16)
-        built = gemm.compile(a, b, c, transpose_b=True, BM=rows, BN=cols, BK=product.step, target="reference")
+        orders = dict(zip(("transpose_a", "transpose_b"), product.transposed, strict=True))
+        built = gemm.compile(a, b, c, **orders, BM=rows, BN=cols, BK=product.step, target="reference")
         options = {"schedule": product.schedule, **product.options}
         arrays, flops = {"a": a, "b": b, "c": c}, 2.0 * rows * cols * DEPTH
         kind = product.target, product.dtype
