@@ -106,8 +106,17 @@ def _products() -> Iterator[Own]:
         a = np.zeros((DEPTH, rows) if product.transposed[0] else (rows, DEPTH), product.element)
         b = np.zeros((cols, DEPTH) if product.transposed[1] else (DEPTH, cols), product.element)
         c = np.zeros(product.tile, BF16)
-        orders = dict(zip(("transpose_a", "transpose_b"), product.transposed, strict=True))
-        built = gemm.compile(a, b, c, **orders, BM=rows, BN=cols, BK=product.step, target="reference")
+        built = gemm.compile(
+            a,
+            b,
+            c,
+            transpose_a=product.transposed[0],
+            transpose_b=product.transposed[1],
+            BM=rows,
+            BN=cols,
+            BK=product.step,
+            target="reference",
+        )
         options = {"schedule": product.schedule, **product.options}
         arrays, flops = {"a": a, "b": b, "c": c}, 2.0 * rows * cols * DEPTH
         kind = product.target, product.dtype
