@@ -27,7 +27,7 @@ from warpwave.backends.amd.schedule.form import (
     SharedTile,
     Wait,
 )
-from warpwave.backends.amd.schedule.pipelined import PipelinedLoop
+from warpwave.backends.amd.schedule.pipelined import Fragment, PipelinedLoop
 from warpwave.tiles.errors import InternalError
 
 CONSUMERS, PRODUCERS = "consumers", "producers"
@@ -83,16 +83,18 @@ class _Roles:
     def consuming(self) -> Cluster:
         """A step of the consumers. Their reads have ended anyway when the products that use them are issued."""
         ops: list[Op] = [Fence()]
-        known: set[str] = set()
         for number, burst in enumerate(self.loop.bursts):
             ops += burst.before
-            for fragment in burst.uses:
-                register, value = self.loop.buffers[fragment], Part(fragment.tile, fragment.part)
-                ops.append(Read(value, register, fragment.lgkm, tracked=fragment.tracked))
-                known.add(register)
+            first = (fragment for fragment in burst.uses if self.loop.used(fragment)[0] == number)
+            ops += (self.read(fragment) for fragment in first)
             ops.append(self.loop.work(number))
         ops += self.loop.after
         return Cluster("consume", (*ops, Fence(), Wait(lgkm=0), Barrier()), "compute", (CONSUMERS,))
+
+    def read(self, fragment: Fragment) -> Read:
+        """A fragment of this step."""
+        value = Part(fragment.tile, fragment.part)
+        return Read(value, self.loop.buffers[fragment], fragment.lgkm, tracked=fragment.tracked)
 
     def prologue(self) -> tuple[Cluster, ...]:
         """Nobody reads the ring any more; then the first steps are loaded, by waves that are served first."""
