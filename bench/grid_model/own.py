@@ -25,7 +25,7 @@ from warpwave.bench.grid_model.replays import DTYPES, built, fitting, recorded
 
 TARGET = "gfx950"
 DEPTH = 2048  # of the recorded products: enough iterations for a steady state
-SCHEDULES = ("multistage", "ping-pong")
+SCHEDULES = ("multistage", "ping-pong", "interleave")
 # HipKittens' tables, MI355X, TFLOPS (arXiv 2511.08083 and its repository).
 HIPKITTENS = {
     "bf16": {1024: 139.5, 2048: 665.1, 4096: 1412.9, 8192: 1610.5, 16384: 1571.5},

@@ -52,6 +52,16 @@ def test_compiled_code_gives_the_bits_of_the_model(target, dtype):
     assert not same_bits(exact["c"], modelled["c"]).all()
 
 
+def test_the_order_of_depth_is_that_of_the_schedule_which_is_taken():
+    given = arguments(ww.bf16, k=192)
+    modelled, simulated = ({**given, "c": given["c"].copy()} for _ in range(2))
+    compiled = product.compile(**simulated, B=128, target="amd:gfx950:sim")
+    assert "schedule multistage" not in compiled.explain()
+    compiled.run(**simulated)
+    execute_as(compiled.ir, modelled, "amd:gfx950")
+    assert same_bits(simulated["c"], modelled["c"]).all()
+
+
 def test_hopper_and_cdna3_differ_in_bits():
     given = arguments(ww.bf16)
     ir = product.compile(**given, target="reference").ir

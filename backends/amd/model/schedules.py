@@ -16,7 +16,7 @@ from pathlib import Path
 FIGURES = Path(__file__).with_name("schedules.json")
 DEPTH = 4096  # elements of the product that the figures are of
 PREFERRED = ("multistage", "ping-pong", "interleave")  # of those that the model cannot tell apart the first is taken
-RESOLUTION = 0.97  # two times that are nearer to each other are the same to this model (docs/timing.md)
+RESOLUTION = 0.95  # nearer times are the same to this model: so far it is off for products (docs/timing.md)
 
 
 @dataclass(frozen=True)
@@ -55,31 +55,22 @@ class Product:
 
 
 def ranking(product: Product) -> Ranking | None:
-    """The schedules for a product, fastest first; None where there are no figures for such operands.
-
-    Interleave comes after ping-pong: a depth that is no multiple of the step, which only a launch knows, slows it down.
-    """
+    """The schedules for a product, fastest first; None where there are no figures for such operands."""
     tables = _figures().get((product.target, product.itemsize, product.along_rows))
     if tables is None:
         return None
     tile = min(tables, key=lambda known: (_distance(known, product.tile), known))
-    return Ranking(tile, tables[tile], _any_depth_first(_ordered(tables[tile])))
+    return Ranking(tile, tables[tile], _ordered(tables[tile]))
 
 
-def _ordered(figures: Mapping[str, Figure]) -> list[str]:
+def _ordered(figures: Mapping[str, Figure]) -> tuple[str, ...]:
     left = {name: figures[name].clocks for name in PREFERRED if name in figures}
     names: list[str] = []
     while left:
         least = min(left.values())
         names.append(next(name for name in left if left[name] * RESOLUTION <= least))
         del left[names[-1]]
-    return names
-
-
-def _any_depth_first(names: list[str]) -> tuple[str, ...]:
-    both = [name for name in names if name != "multistage"]
-    order = sorted(both, key=PREFERRED.index)
-    return tuple(order[both.index(name)] if name in both else name for name in names)
+    return tuple(names)
 
 
 def _distance(known: tuple[int, int], wanted: tuple[int, int]) -> float:

@@ -75,7 +75,7 @@ def test_explain_gives_the_schedule_with_the_modelled_figures_of_all():
     ("target", "tile", "step", "first"),
     [
         ("gfx950", (256, 256), 64, "ping-pong"),
-        ("gfx950", (128, 256), 64, "ping-pong"),
+        ("gfx950", (128, 128), 64, "interleave"),
         ("gfx950", (192, 256), 64, "ping-pong"),
         ("gfx950", (64, 64), 64, "multistage"),
         ("gfx942", (256, 256), 32, "ping-pong"),
@@ -117,14 +117,14 @@ def test_kernels_without_products_have_no_choice_and_nothing_to_say():
 
 
 @ww.kernel
-def halves_by_hand(a: gl, b: gl, c: gl, *, BM=128, BN=128, BK=64):
-    """A product whose user wants four waves, two by two."""
+def eighths_by_hand(a: gl, b: gl, c: gl, *, BM=128, BN=128, BK=64):
+    """A product whose user wants eight waves, two by four."""
     m, n = ww.grid(cdiv(c.rows, BM), cdiv(c.cols, BN))
-    acc = ww.zeros(rt[f32, BM, BN], over=(2, 2))
+    acc = ww.zeros(rt[f32, BM, BN], over=(2, 4))
     for k in ww.pipeline(cdiv(a.cols, BK)):
         rows = ww.load(a, (m, k), st[bf16, BM, BK])
-        columns = ww.load(b, (k, n), st[bf16, BK, BN])
-        acc = ww.mma_AB(acc, rows, columns)
+        columns = ww.load(b, (n, k), st[bf16, BN, BK])
+        acc = ww.mma_ABt(acc, rows, columns)
     ww.store(c, (m, n), acc)
 
 
@@ -132,36 +132,42 @@ def reasons(program):
     return [r for r in program.artifact.reasons if r.startswith(("schedule", "not "))]
 
 
-def test_four_waves_rule_out_ping_pong_which_is_told_kept_and_computes_right(tmp_path, monkeypatch):
+def test_eight_waves_rule_out_interleave_which_is_told_kept_and_computes_right(tmp_path, monkeypatch):
     """The next choice is taken; from the disk cache nothing is tried again."""
     monkeypatch.setenv("WARPWAVE_CACHE", str(tmp_path))
     tried: list[str] = []
     lower = lowering.lower
     monkeypatch.setattr(lowering, "lower", lambda k, t, o: tried.append(o["schedule"]) or lower(k, t, o))
-    first = BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 4})
-    assert tried == ["ping-pong", "interleave"]
+    first = BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 8})
+    assert tried == ["interleave", "ping-pong"]
     head, note = reasons(first)
-    assert head.startswith("schedule interleave: modelled clocks of 128 x 128 tiles")
-    assert note == "not ping-pong: schedule='ping-pong' does not apply to this loop: it needs 8 waves, there are 4"
+    assert head.startswith("schedule ping-pong: modelled clocks of 128 x 128 tiles")
+    assert note == "not interleave: schedule='interleave' does not apply to this loop: it needs 4 waves, there are 8"
     assert note in first.explain()
     tried.clear()
-    again = BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 4})
+    again = BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 8})
     assert tried == []
     assert again.artifact == first.artifact
     run(again, 256)
 
 
+def test_a_single_stage_leaves_the_default_which_computes_right():
+    program = BACKEND.compile(product(128, 128), "amd:gfx950", {"stages": 1})
+    assert [reason.split(":")[0] for reason in reasons(program)] == [
+        "schedule multistage",
+        "not interleave",
+        "not ping-pong",
+    ]
+    run(program, 256)
+
+
 def test_what_the_kernel_fixes_rules_out_others():
-    """Four waves by `over=`, and depth across the rows of b, which interleave does not have."""
-    rng = np.random.default_rng(0)
-    a, b = (rng.integers(-3, 4, shape).astype(ml_dtypes.bfloat16) for shape in ((256, 200), (200, 256)))
-    c = np.zeros((256, 256), np.float32)
-    program = halves_by_hand.compile(a, b, c, target="amd:gfx950:sim").program
-    head, *notes = reasons(program)
-    assert head.startswith("schedule multistage: modelled clocks of 128 x 128 tiles")
-    assert notes[0].startswith("not ping-pong: over=(2, 2) asks for 4 waves, the kernel has 8")
-    program.simulate({"a": borrow(a), "b": borrow(b), "c": borrow(c)})
-    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    """Eight waves by `over=`: four waves cannot have it, not even those of the default."""
+    program = eighths_by_hand.compile(*[ww.spec("bf16[?,?]")] * 2, ww.spec("f32[?,?]"), target="amd:gfx950:sim").program
+    head, note = reasons(program)
+    assert head.startswith("schedule ping-pong: modelled clocks of 128 x 128 tiles")
+    assert note.startswith("not interleave: over=(2, 4) asks for 8 waves, the kernel has 4")
+    run(program, 192)
 
 
 def artifact(schedule, resources=None):
@@ -232,7 +238,7 @@ def test_other_errors_are_not_swallowed():
 
 def test_a_name_is_an_order():
     with pytest.raises(UnsupportedError, match="needs 8 waves"):
-        BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 4, "schedule": "ping-pong"})
+        BACKEND.compile(product(128, 128), "amd:gfx950", {"waves": 2, "schedule": "ping-pong"})
     assert offered(product(), TARGETS["gfx950"], {"schedule": "multistage"}) == Offer(("multistage",))
     assert offered(product(), TARGETS["gfx950"], {"schedule": "interleave"}) == Offer(("interleave",))
 
