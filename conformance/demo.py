@@ -11,7 +11,7 @@ from pathlib import Path
 
 from warpwave.conformance.records import Record, Result, compare, read_record
 from warpwave.conformance.runners.outcome import Outcome, Status
-from warpwave.conformance.runners.run_case import compile_case, run_case
+from warpwave.conformance.runners.run_case import Expectation, compile_case, run_case
 from warpwave.conformance.suite import Case, make_case
 from warpwave.conformance.verdicts import Level, Verdict, worst
 from warpwave.tiles.cli.command import AGREE, DISAGREE, ERROR, Functions, no_arguments
@@ -44,25 +44,25 @@ def run(_: argparse.Namespace) -> int:
     rows: dict[str, list[Row]] = {}
     with progress(len(CASES) * len(targets)) as bar:
         for id_ in CASES:
-            case = make_case(id_)
+            expectation = Expectation(make_case(id_))
             for target in targets:
-                rows.setdefault(id_, []).append(demonstrate(case, target))
+                rows.setdefault(id_, []).append(demonstrate(expectation, target))
                 bar.advance(bar.task_ids[0])
     for id_, shown in rows.items():
         _print_case(make_case(id_), shown)
     return _verdict([row for shown in rows.values() for row in shown], time.perf_counter() - start)
 
 
-def demonstrate(case: Case, target: Target) -> Row:
+def demonstrate(expectation: Expectation, target: Target) -> Row:
     """Build the case for a target, and run and compare it if the target runs here."""
     try:
-        built = _described(compile_case(case, target.name).program.resources, target)
+        built = _described(compile_case(expectation.case, target.name).program.resources, target)
     except TileError as error:
         return Row(target, "no", problem=str(error).splitlines()[0])
     if not target.runs:
         return Row(target, built)
-    (outcome,) = run_case(case, [target.name])
-    return Row(target, built, outcome.problem, outcome.without_outputs(), _against_record(outcome))
+    (outcome,) = run_case(expectation.case, [target.name], expectation=expectation)
+    return Row(target, built, outcome.problem, outcome.without_outputs(), _against_record(outcome, expectation))
 
 
 def _described(resources: Mapping[str, object], target: Target) -> str:
@@ -79,14 +79,14 @@ def h200_record() -> Record | None:
     return read_record(RECORD) if RECORD.exists() else None
 
 
-def _against_record(outcome: Outcome) -> Verdict | None:
+def _against_record(outcome: Outcome, expectation: Expectation) -> Verdict | None:
     """The worst of the outputs against what the H200 gave for the same inputs."""
     record = h200_record()
     if record is None or outcome.status is not Status.OK:
         return None
     mine = Record(record.run, {}, (Result.of(outcome),), {})
     theirs = [r for r in record.results if r.outcome.case == outcome.case]
-    found = compare(Record(record.run, {}, tuple(theirs), record.cases), mine)
+    found = compare(Record(record.run, {}, tuple(theirs), record.cases), mine, {outcome.case: expectation})
     return max((d.verdict for d in found.differences), key=lambda v: (v.level.rank, v.ratio), default=None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,8 +65,11 @@ class Comparison:
         return [d for d in self.differences if d.verdict.level is Level.VIOLATION]
 
 
-def compare(a: Record, b: Record) -> Comparison:
-    """Every target of one record with every target of the other, case by case."""
+def compare(a: Record, b: Record, known: Mapping[str, Expectation] | None = None) -> Comparison:
+    """Every target of one record with every target of the other, case by case.
+
+    What cases should give need not be computed again where it is `known` by the case's text.
+    """
     found = Comparison()
     theirs: dict[str, list[Result]] = {}
     for result in b.results:
@@ -78,7 +81,7 @@ def compare(a: Record, b: Record) -> Comparison:
             continue
         pairs = [(x, y) for x in mine for y in theirs[case] if _comparable(x, y, found)]
         if pairs:
-            _compare_case(a, case, pairs, found)
+            _compare_case((known or {}).get(case) or Expectation(a.case(case)), pairs, found)
     return found
 
 
@@ -113,24 +116,22 @@ def _comparable(x: Result, y: Result, found: Comparison) -> bool:
     return True
 
 
-def _compare_case(record: Record, id_: str, pairs: list[tuple[Result, Result]], found: Comparison) -> None:
+def _compare_case(expectation: Expectation, pairs: list[tuple[Result, Result]], found: Comparison) -> None:
     """The bounds are computed only where some bits differ."""
-    case = record.case(id_)
-    expectation: Expectation | None = None
+    case, checked = expectation.case, False
     for x, y in pairs:
         targets = (x.outcome.target, y.outcome.target)
         for name in x.outputs.keys() & y.outputs.keys():
-            label = case.labels.get(name, (id_, ""))
+            label = case.labels.get(name, (case.id, ""))
             if x.outputs[name].digest == y.outputs[name].digest:
                 verdict = _identical(name, x.outputs[name])
             else:
-                if expectation is None:
-                    expectation = Expectation(case)
-                    if case.input_digest() != x.outcome.inputs:
-                        found.skip("this version makes other inputs", id_)
-                        return
+                if not checked and case.input_digest() != x.outcome.inputs:
+                    found.skip("this version makes other inputs", case.id)
+                    return
+                checked = True
                 verdict = _judged(expectation, name, x, y)
-            found.differences.append(Difference(id_, label, targets, verdict))
+            found.differences.append(Difference(case.id, label, targets, verdict))
 
 
 def _identical(name: str, kept: Kept) -> Verdict:
