@@ -25,7 +25,9 @@ op or a dtype has no clause here. Every comparison in the project uses this cont
 own. Kernels of the language are compared with the oracle's bound; compiled kernels of other sources, and a kernel's
 formula written anew, by running error analysis with the same allowances (`tiles/reference/running_error.py`); results
 on a device by closed forms of it (`closed_forms.py` there). `tests/test_tolerances.py` finds numbers that are written
-down as a tolerance and lists what is no comparison of results: statistics, measured rates, figures of models.
+down as a tolerance and lists what is no comparison of results: statistics, measured rates, figures of models. Only
+`warpwave check --reference`, which evaluates a user's own expression, allows some roundings beside the bound
+(`--rtol`).
 
 ## Levels
 

@@ -43,13 +43,13 @@ def refusal(program):
     return None
 
 
-@settings(max_examples=120, **COMMON)
+@settings(max_examples=70, **COMMON)
 @given(programs())
 def test_programs_agree(text):
     check(text)
 
 
-@settings(max_examples=80, **COMMON)
+@settings(max_examples=50, **COMMON)
 @given(programs(wild=True))
 def test_programs_with_aliases_agree_or_are_refused(text):
     check_or_refused(text)
