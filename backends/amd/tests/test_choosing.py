@@ -71,6 +71,11 @@ def test_explain_gives_the_schedule_with_the_modelled_figures_of_all():
     assert all(f"{name} " in text for name in ("ping-pong", "interleave", "multistage"))
 
 
+def test_fp8_of_the_largest_tiles_does_not_take_the_default_which_spills():
+    offer = offered(product(256, 256, 128, dtype="fp8e4m3"), TARGETS["gfx950"], {})
+    assert offer.names == ("ping-pong", "interleave", "multistage")
+
+
 @pytest.mark.parametrize(
     ("target", "tile", "step", "first"),
     [
