@@ -58,6 +58,21 @@ def not_a_function():
     ww.kernel(3)
 
 
+def nothing_to_tune():
+    ww.autotune([])
+
+
+def tuning_what_is_no_kernel():
+    ww.autotune([ww.Config(BM=16)])(nothing_to_tune)
+
+
+def tuning_a_constant_that_is_not_there():
+    @ww.autotune([ww.Config(BN=16)])
+    @ww.kernel
+    def k(a: gl, *, BM=16):  # here
+        pass
+
+
 def source_not_on_file():
     names = {"ww": ww, "gl": gl}
     exec("def k(a: gl):\n    pass", names)
