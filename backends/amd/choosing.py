@@ -61,7 +61,7 @@ def _pipelined_product(kernel: Kernel) -> Op | None:
 
 
 def _ranked(product: Op, target: Target) -> Offer:
-    from warpwave.backends.amd.model.schedules import DEPTH, Product, ranking  # few kernels need its tables
+    from warpwave.backends.amd.model.schedules import DEPTH, RESOLUTION, Product, ranking  # few kernels need its tables
 
     first, second = (value.tile.dtype for value in product.operands[1:])
     along = bool(not product.attrs["transpose_a"] and product.attrs["transpose_b"])
@@ -74,6 +74,8 @@ def _ranked(product: Op, target: Target) -> Offer:
     (m, n), figures = found.tile, ", ".join(f"{name} {found.figures[name]}" for name in found.names)
     nearest = "" if found.tile == wanted.tile else ", the nearest that were modelled"
     why = f"modelled clocks of {m} x {n} tiles{nearest}, {DEPTH} deep, alone on a compute unit/of a full one: {figures}"
+    if found.names[0] != min(found.names, key=lambda name: found.figures[name].clocks):
+        why += f"; within {1 - RESOLUTION:.0%} they count as the same"
     return Offer(found.names[: found.names.index(MULTISTAGE) + 1], why)  # what is slower than the default is not tried
 
 
