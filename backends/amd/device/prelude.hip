@@ -578,7 +578,7 @@ DEVICE __amdgpu_buffer_rsrc_t buffer(const GLOBAL char *p) {
 DEVICE int steps_in_buffer(int steps, long advance, long reach) {
   const long room = BUFFER_BYTES - (1 << 16) - reach;
   if (room < 0) return 0;
-  return advance <= 0 || steps <= room / advance ? steps : (int)(room / advance);
+  return (long)steps * advance <= room ? steps : (int)(room / advance);
 }
 
 // The same as four registers, for assembly.

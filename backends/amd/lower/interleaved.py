@@ -72,7 +72,8 @@ class InterleavedLoop(DirectLoop):
         with lw.body.block(f"if ({block.done})"):
             block.emit()
         block.hold_accumulators()
-        self._one_by_one(replace(block, schedule=single))
+        with lw.body.block(f"if ({block.done} < {self.trips})"):
+            self._one_by_one(replace(block, schedule=single))
         block.hold_accumulators()
         lw.unfinished_reads = True
 

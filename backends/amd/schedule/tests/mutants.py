@@ -46,7 +46,8 @@ def _weakened(op: Op) -> Iterator[Edit]:
         for shift in (-1, 1):
             step = op.value.step + shift
             yield f"step {shift:+}", (replace(op, value=replace(op.value, step=step)),)
-            yield f"slot {shift:+}", (replace(op, value=_in_slot(op.value, shift)),)
+            if not isinstance(op, LoadDirect) or op.pointer is None:  # else M0 says which slot
+                yield f"slot {shift:+}", (replace(op, value=_in_slot(op.value, shift)),)
         yield "left out", ()
 
 
@@ -55,10 +56,13 @@ def _in_slot(value: Part, shift: int) -> Part:
 
 
 def _of_ops(schedule: Schedule, edits: Callable[[Op], Iterator[Edit]]) -> Iterator[tuple[str, Schedule]]:
+    parts = {tile.name: tile.parts for tile in schedule.shared}
     for where, clusters, put_back in _phases(schedule):
         for c, cluster in enumerate(clusters):
             for i, op in enumerate(cluster.ops):
                 for what, instead in edits(op):
+                    if any(isinstance(new, Pointer) and new.value.part >= parts[new.value.tile] for new in instead):
+                        continue  # a tile that is whole has no other part
                     ops = (*cluster.ops[:i], *instead, *cluster.ops[i + 1 :])
                     changed = (*clusters[:c], replace(cluster, ops=ops), *clusters[c + 1 :])
                     yield f"{where} {cluster.name}[{i}] {what}", put_back(changed)
