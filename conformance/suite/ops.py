@@ -10,6 +10,7 @@ from warpwave.conformance.programs.model import Block, Do, Let, Program, Stateme
 from warpwave.tiles.dtypes import BY_NAME, DType, f32, i32
 
 ROWS, COLS, BLOCK = 44, 48, 8
+NARROW = 32  # columns of a tile where it does not matter to the op: building these is most of a quick run
 ROUNDINGS = ("rne", "rtz", "rta", "rtp", "rtn")
 FLOATS = ("f32", "bf16", "f16")
 FP8 = ("fp8e4m3", "fp8e5m2", "fp8e4m3fnuz", "fp8e5m2fnuz")
@@ -116,6 +117,7 @@ FAMILIES: dict[str, Family] = {
         },
     ),
 }
+OF_WHOLE_ROWS = ("rows", "columns", "scans", "loads", "random", "moves")
 CASTS = tuple((a, b) for a in (*FLOATS, *FP8, *INTEGERS, "bool") for b in (*FLOATS, *FP8, *INTEGERS) if a != b)
 PRODUCTS = ("bf16", "f16", "f32", "tf32", "i8", *FP8)
 
@@ -132,20 +134,24 @@ def make(family: str, dtype: str) -> tuple[Program, dict[str, tuple[str, str]]]:
     seed = zlib.crc32(f"{family}:{dtype}".encode())
     if family == "products":
         return _products(dtype, seed)
-    kind = BY_NAME[dtype]
-    tiles = [Var(f"x{i}", kind, (BLOCK, COLS)) for i in range(3)]
+    kind, whole = BY_NAME[dtype], family in OF_WHOLE_ROWS
+    grid = f"m = ww.grid(cdiv(a0.rows, {BLOCK}))"
+    if not whole:
+        grid = f"m, n = ww.grid(cdiv(a0.rows, {BLOCK}), cdiv(a0.cols, {NARROW}))"
+    place = "(m, 0)" if whole else "(m, n)"
+    tiles = [Var(f"x{i}", kind, (BLOCK, COLS if whole else NARROW)) for i in range(3)]
     tensors = [Tensor(f"a{i}", kind, (ROWS, COLS), "rows", "everything") for i in range(3)]
     body: list[Statement] = [
-        Let(x, f"ww.load({t.name}, (m, 0), {tile_type(kind, x.shape)})") for x, t in zip(tiles, tensors, strict=True)
+        Let(x, f"ww.load({t.name}, {place}, {tile_type(kind, x.shape)})") for x, t in zip(tiles, tensors, strict=True)
     ]
     labels: dict[str, tuple[str, str]] = {}
     for index, (label, text, result, shape) in enumerate(_results(family, dtype)):
         name = f"o{index}"
-        statement, output = _stored(name, text, tiles, result, shape)
+        statement, output = _stored(name, text, tiles, result, shape, place)
         body += statement
         tensors.append(output)
         labels[name] = label, dtype
-    return Program(seed, tuple(tensors), (f"m = ww.grid(cdiv(a0.rows, {BLOCK}))",), tuple(body)), labels
+    return Program(seed, tuple(tensors), (grid,), tuple(body)), labels
 
 
 def _results(family: str, dtype: str) -> Iterator[tuple[str, str, DType, str]]:
@@ -156,23 +162,30 @@ def _results(family: str, dtype: str) -> Iterator[tuple[str, str, DType, str]]:
         return
     for source, target in CASTS:
         if source == dtype:
-            for rounding in ROUNDINGS if BY_NAME[source].is_float and target in ("bf16", "fp8e4m3") else ("rne",):
+            for rounding in ROUNDINGS if _rounds(source, target) else ("rne",):
                 text = f"ww.cast({{0}}, {name_of(BY_NAME[target])}, rounding='{rounding}')"
                 yield f"cast to {target}, {rounding}", text, BY_NAME[target], "tile"
 
 
-def _stored(name: str, text: str, tiles: list[Var], result: DType, shape: str) -> tuple[list[Statement], Tensor]:
+def _rounds(source: str, target: str) -> bool:
+    """Whether every named rounding is shown: those of bf16 and of one fp8 format, where the cast is not exact."""
+    return BY_NAME[source].is_float and (target == "fp8e4m3" or (target == "bf16" and source not in FP8))
+
+
+def _stored(
+    name: str, text: str, tiles: list[Var], result: DType, shape: str, place: str
+) -> tuple[list[Statement], Tensor]:
     """Statements that compute one op and write it, and the output."""
-    extents = {"tile": (BLOCK, COLS), "row": (BLOCK,), "column": (COLS,)}[shape]
+    extents = {"tile": tiles[0].shape, "row": (BLOCK,), "column": (COLS,)}[shape]
     value = Var(f"y{name}", result, extents)
     blocks = -(-ROWS // BLOCK)
     whole = {"tile": (ROWS, COLS), "row": (blocks, BLOCK), "column": (blocks, COLS)}[shape]
-    store = f"ww.store({name}, (m, 0), {{0}}" + (")" if shape == "tile" else ", axes=(1,))")
+    store = f"ww.store({name}, {place}, {{0}}" + (")" if shape == "tile" else ", axes=(1,))")
     return [Let(value, text, tuple(tiles)), Do(store, (value,), name)], Tensor(name, result, whole, output=True)
 
 
 def _products(dtype: str, seed: int) -> tuple[Program, dict[str, tuple[str, str]]]:
-    """Four orientations of a product with ordinary and with adversarial operands."""
+    """Four orientations of a product with ordinary and with adversarial operands, two of them pipelined."""
     kind = f32 if dtype == "tf32" else BY_NAME[dtype]
     result = i32 if kind.kind == "int" else f32
     rows, cols, depth, step = 24, 20, 72, 32
@@ -194,7 +207,8 @@ def _products(dtype: str, seed: int) -> tuple[Program, dict[str, tuple[str, str]
             f"ww.load({b}, {'(0, k)' if tb else '(k, 0)'}, {bt})",
         )
         update = f"ww.mma_A{'t' * ta}B{'t' * tb}({{0}}, {loads[0]}, {loads[1]}{precision})"
-        body += _loop(acc, f"for k in ww.pipeline({-(-depth // step)})", update)
+        loop = "ww.pipeline" if ta == tb else "ww.range"
+        body += _loop(acc, f"for k in {loop}({-(-depth // step)})", update)
         body += [Do(f"ww.store({o}, (0, 0), {{0}})", (acc,), o)]
         labels[o] = f"mma_A{'t' * ta}B{'t' * tb}", dtype
     return Program(seed, tuple(tensors), (), tuple(body)), labels
