@@ -29,6 +29,7 @@ class CuRates:
 
     transcendental: int  # clocks of v_exp and its like: quarter rate [I], doubled on CDNA4 [I]
     lds_bus: int  # bytes a clock, each way, of one of the two ports to LDS, which serve two SIMDs each [P], [G]
+    matrix_hold: int = 2  # slots that a matrix instruction with operands of 16 bytes keeps vector instructions off [L]
     lds_queue: int = 8  # LDS instructions of a port not yet served, before issue is held up [G]
     lds_fill: int = 128  # direct loads into LDS: the width of a bank row for writes [I]
     lds_dword: int = 52  # clocks from a dword's read to its use [M]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from warpwave.tiles.dtypes import DType
@@ -42,6 +42,8 @@ class Machine:
 
 class Lowering(ABC):
     """Everything that the functions which lower single ops share; a backend adds its choices and its ops."""
+
+    packs = True  # whether operations on f32 are written on whole vectors, for packed instructions
 
     def __init__(
         self,
@@ -91,6 +93,10 @@ class Lowering(ABC):
         """The text of a barrier of all waves."""
         self.body.line("workgroup_barrier();")
 
+    def each_item(self, count: int) -> AbstractContextManager[None]:
+        """A loop over the items of an elementwise result, or over the portion that a backend computes here."""
+        return self.body.each(count)
+
     def set_item(self, name: str, text: str, value: Value) -> None:
         """The text that computes item i of a tile; a backend may say how items of long tiles are scheduled."""
         self.body.line(f"{name}.set(i, {text});")
@@ -123,6 +129,10 @@ class Lowering(ABC):
     def wide(self, tensor: Value) -> str:
         """C condition, known when compiling, that a tensor's rows can be moved 16 bytes at a time."""
         return f"wide_{self.kernel.param_names[self.kernel.params.index(tensor)]}"
+
+    def with_partner(self, bit: int, x: str, combine: Callable[[str, str], str]) -> str:
+        """C expression of what `combine`, which is commutative, makes of x and the x of lane l ^ (1 << bit)."""
+        return combine(x, f"shuffle_xor<{1 << bit}>({x})")
 
     # -- types ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import math
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.alignment import divisor, run_of_equal_results
-from warpwave.tiles.simt.assign import flattened, starts
+from warpwave.tiles.simt.assign import TIED, flattened, starts
 from warpwave.tiles.simt.context import Lowering
 from warpwave.tiles.simt.convert import convert, through_shared
 from warpwave.tiles.simt.layout import (
@@ -28,6 +28,8 @@ BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|",
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 # On whole vectors of f32: some targets have packed instructions for them.
 PACKED = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "fma": "fma_({}, {}, {})"}
+# Of those that are lowered here, the ones that a wave may compute in portions.
+ITEM_BY_ITEM = TIED - {"distribute", "cumsum", *COMPARE}
 WORDS = 4  # of a block of random bits; its counter is the column divided by this
 MOST_BLOCKS = 4  # that are computed side by side
 UNSIGNED = {8: "u8", 32: "u32", 64: "u64"}
@@ -145,13 +147,21 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
     layout = lw.layout(result)
     args = [convert(lw, v, layout) for v in op.operands]
     name = lw.declare(result)
-    if op.name in PACKED and result.tile.dtype.name == "f32" and layout.width > 1:
+    if lw.packs and op.name in PACKED and result.tile.dtype.name == "f32" and layout.width > 1:
         with lw.body.each(len(layout.items) // layout.width):
             lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*(f'{a}.v[i]' for a in args))};")
         return
     item = _first_alike(lw, op, layout) if op.name in COMPARE else "i"
-    with lw.body.each(len(layout.items)):
+    with lw.each_item(len(layout.items)):
         lw.set_item(name, expression(op, [f"{a}.get({item})" for a in args]), result)
+
+
+def is_item_by_item(lw: Lowering, op: Op) -> bool:
+    """Whether an item of the op's result needs nothing but the same items of its operands."""
+    if op.name not in ITEM_BY_ITEM or op.result.tile.is_scalar:
+        return False
+    tiles = [v for v in op.operands if not v.tile.is_scalar]
+    return all(v in lw.layouts and lw.layout(v) == lw.layout(op.result) for v in tiles)
 
 
 def _first_alike(lw: Lowering, op: Op, layout: Layout) -> str:

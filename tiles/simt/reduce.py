@@ -76,14 +76,23 @@ def _within_lane(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DTyp
         lw.body.line(f"running[i]{'[p]' if lanes > 1 else ''} = {_identity(op, dtype)};")
     with lw.body.each(len(layout.items) // lanes):
         lw.body.line(f"const int to = {lw.table(groups[::lanes])}[i];")
-        values = [_widened(op, f"{name}.get(i * {lanes} + {p})") for p in range(lanes)]
-        value = f"vec<float, 2>{{{', '.join(values)}}}" if lanes > 1 else values[0]
-        if condition != "true":
-            value = f"({condition} ? {value} : {_identity(op, dtype)})"
-        lw.body.line(f"running[to] = {_combine(op, dtype, 'running[to]', value)};")
+        lw.body.line(_accumulate(lw, op, name, dtype, lanes, condition))
     with lw.body.each(len(result.items)):
         both = _combine(op, dtype, "running[i][0]", "running[i][1]") if lanes > 1 else "running[i]"
         lw.body.line(f"{partial}.set(i, {both});")
+
+
+def _accumulate(lw: Lowering, op: Op, name: str, dtype: DType, lanes: int, condition: str) -> str:
+    """The statement that takes item i, or as many items as there are `lanes`, into its running value."""
+    if lanes > 1 and not lw.packs:
+        value = _widened(op, f"{name}.get(i * {lanes} + p)")
+        combined = _combine(op, dtype, "running[to][p]", value)
+        return f"EACH(p, {lanes}) running[to][p] = p ? {combined} : in_register({combined});"  # else they are paired
+    values = [_widened(op, f"{name}.get(i * {lanes} + {p})") for p in range(lanes)]
+    value = f"vec<float, 2>{{{', '.join(values)}}}" if lanes > 1 else values[0]
+    if condition != "true":
+        value = f"({condition} ? {value} : {_identity(op, dtype)})"
+    return f"running[to] = {_combine(op, dtype, 'running[to]', value)};"
 
 
 def _pair_lanes(op: Op, groups: list[int], condition: str) -> int:
@@ -98,8 +107,8 @@ def _across_lanes(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DTy
     for bit, part in enumerate(layout.lanes):
         if part[axis]:
             with lw.body.each(len(result.items)):
-                other = f"shuffle_xor<{1 << bit}>({partial}.get(i))"
-                lw.body.line(f"{partial}.set(i, {_combine(op, dtype, f'{partial}.get(i)', other)});")
+                text = lw.with_partner(bit, f"{partial}.get(i)", lambda a, b: _combine(op, dtype, a, b))
+                lw.body.line(f"{partial}.set(i, {text});")
 
 
 def _across_waves(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DType) -> None:

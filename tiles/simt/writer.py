@@ -60,6 +60,12 @@ class Writer:
         with self.block(f"EACH({name}, {count})"):
             yield
 
+    @contextmanager
+    def each_from(self, start: int, count: int, name: str = "i") -> Iterator[None]:
+        """The same from item `start` on."""
+        with self.block(f"EACH_FROM({name}, {start}, {count})"):
+            yield
+
     def text(self) -> str:
         """All lines."""
         return "\n".join(self.lines)

@@ -7,7 +7,8 @@
 #define KERNEL(threads, waves)                                                                          \
   extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(waves), \
                             target("no-unaligned-access-mode")))
-#define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); ++i)
+#define EACH_FROM(i, from, n) _Pragma("clang loop unroll(full)") for (int i = (from); i < (from) + (n); ++i)
+#define EACH(i, n) EACH_FROM(i, 0, n)
 
 typedef unsigned int u32;
 typedef unsigned long u64;
@@ -119,6 +120,24 @@ template <int Mask, class T> DEVICE T shuffle_xor(T x) {
   } else if constexpr (sizeof(T) == 2) return bits<T>((u16)lane_xor<Mask>(bits<u16>(x)));
   else return bits<T>((u8)lane_xor<Mask>(bits<u8>(x)));
 }
+
+// What op makes of x and the x of lane l ^ Mask. Which of them comes first differs, so op must be commutative; rows
+// or halves that are swapped give both, and nothing has to be selected.
+template <int Mask, class T, class Op> DEVICE T with_partner(T x, Op op) {
+#if defined(__gfx950__)
+  if constexpr (sizeof(T) == 4 && Mask == 16) {
+    auto r = __builtin_amdgcn_permlane16_swap(bits<u32>(x), bits<u32>(x), false, false);
+    return op(bits<T>((u32)r[0]), bits<T>((u32)r[1]));
+  } else if constexpr (sizeof(T) == 4 && Mask == 32) {
+    auto r = __builtin_amdgcn_permlane32_swap(bits<u32>(x), bits<u32>(x), false, false);
+    return op(bits<T>((u32)r[0]), bits<T>((u32)r[1]));
+  } else
+#endif
+    return op(x, shuffle_xor<Mask>(x));
+}
+
+// Whether it holds for any lane of the wave; the answer is the same for all.
+DEVICE bool any_lane(bool x) { return __builtin_amdgcn_ballot_w64(x) != 0; }
 
 // -- conversions ---------------------------------------------------------------------------------------
 
@@ -393,6 +412,11 @@ DEVICE float gelu_tanh_(float x) {
 }
 
 // What comes before is computed before what comes after: keeps few temporaries of a long tile alive.
+// Where all of them are asked for, the compiler's scheduler places N vector instructions after each matrix instruction.
+template <int N> DEVICE void mix_in() {
+  __builtin_amdgcn_sched_group_barrier(0x008, 1, 0);
+  __builtin_amdgcn_sched_group_barrier(0x402, N, 0);
+}
 DEVICE void finish_first() { __builtin_amdgcn_sched_barrier(0); }
 
 // -- random numbers ------------------------------------------------------------------------------------
@@ -665,10 +689,24 @@ DEVICE int whole_trips(int trips, long origin, long step, int n, int extent) {
   return count < (u32)trips ? (int)count + 1 : trips;
 }
 
-// The value, in a way that keeps what is computed from it on the path that needs it.
-DEVICE int only_here(int x) {
+// The value, in a way that keeps what is computed from it on the path that needs it, and what it is computed from
+// before all that comes later.
+template <class T> DEVICE T only_here(T x) {
   asm volatile("" : "+v"(x));
   return x;
+}
+
+// Register i of a tile is computed before all that comes later.
+template <class Tile> DEVICE void made_here(Tile &x, int i) {
+  typedef decltype(x.get(0)) T;
+  constexpr int n = 4 / sizeof(T);
+  if constexpr (n == 1) x.set(i, only_here(x.get(i)));
+  else {
+    vec<T, n> word;
+    EACH(e, n) word[e] = x.get(i * n + e);
+    word = bits<vec<T, n>>(only_here(bits<u32>(word)));
+    EACH(e, n) x.set(i * n + e, word[e]);
+  }
 }
 
 DEVICE u32 lds_address(const u8 *p) { return (u32)(u64)(const __attribute__((address_space(3))) u8 *)p; }

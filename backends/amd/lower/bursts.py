@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,89 +12,29 @@ from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.mma import Product, product_of
 from warpwave.backends.amd.lower.operands import Operand, is_transposing
 from warpwave.backends.amd.lower.place import operand_reads
+from warpwave.backends.amd.lower.roles import Roles, made_late, needs_no_step, roles_of
+from warpwave.backends.amd.lower.vector_work import RENAMING, Portion, Slot, cost, share_out
 from warpwave.backends.amd.rates import CU_RATES, SLOT, slowest_load
 from warpwave.backends.amd.schedule.form import Compute, Held, RegisterTile
 from warpwave.backends.amd.schedule.pingpong import flight
 from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
 from warpwave.tiles.errors import UnsupportedError
-from warpwave.tiles.ir import OPS, Block, Op, Value
+from warpwave.tiles.ir import OPS, Op, Value
 from warpwave.tiles.simt.pipeline import StagedLoad, staged_loads
 from warpwave.tiles.simt.products import ancestors
 
 ELSEWHERE = 56  # registers a lane for addresses, offsets and what else there is
 SPLITS = ((1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4))
-TRANSCENDENTAL = frozenset(["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "div"])
 
 
-def cost(lw: AmdLowering, ops: Sequence[Op]) -> tuple[int, int]:
-    """Instructions of vector work on registers, and their clocks, by the items that they make."""
-    items = [(op, sum(len(lw.layout(r).items) for r in op.results if r in lw.layouts)) for op in ops]
-    slow = CU_RATES[lw.target.name].transcendental
-    clocks = sum(n * (slow if op.name in TRANSCENDENTAL else SLOT) for op, n in items)
-    return sum(n for _, n in items), clocks
+def memory(burst: int) -> str:
+    """What the memory cluster before a burst is called."""
+    return f"memory {burst}"
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The ops of a loop's body by when they happen.
-
-    `start` needs nothing of this step's products, `before[i]` happens between product i - 1 and product i because
-    that needs it, and nothing in this step needs what comes `after`.
-    """
-
-    products: tuple[Op, ...]
-    start: tuple[Op, ...]
-    before: tuple[tuple[Op, ...], ...]
-    after: tuple[Op, ...]
-    late: bool = False
-
-
-def made_late(lw: AmdLowering, roles: Roles, body: Block) -> Roles:
-    """The last product one step late, where nothing but the next step needs it: then it has no vector work to await.
-
-    The vector work of a step is split between its two memory clusters. What goes on with the product's result is
-    in the second of them.
-    """
-    product = roles.products[-1]
-    yielded = [i for i, v in enumerate(body.terminator.operands) if v is product.result]
-    users = [op for op in body.ops if product.result in op.operands]
-    if len(roles.products) != 2 or not roles.before[-1] or users != [body.terminator] or len(yielded) != 1:
-        return roles
-    work = [op for op in body.ops if op in (*roles.before[-1], *roles.after)]
-    waiting: set[Value] = {body.args[1 + yielded[0]]}
-    early: list[Op] = []
-    half = cost(lw, work)[1] / 2
-    for op in work:
-        spent, more = cost(lw, early)[1], cost(lw, [op])[1]
-        if any(v in waiting for v in op.operands) or spent + more / 2 > half:
-            waiting.update(op.results)
-        else:
-            early.append(op)
-    after = tuple(op for op in work if op not in early)
-    return Roles(roles.products, roles.start, (*roles.before[:-1], tuple(early)), after, late=True)
-
-
-def roles_of(body: Block, ahead: Sequence[Op]) -> Roles:
-    """Sort the ops of a body; loads that run `ahead` have no place in it."""
-    rest = [op for op in body.ops if op not in ahead and op.name != "yield"]
-    products = [op for op in rest if op.name == "mma"]
-    made = {result: op for op in rest for result in op.results}
-    later: set[Op] = set(products)
-    for op in rest:
-        if any(made.get(v) in later for v in op.operands):
-            later.add(op)
-    placed: set[Op] = {op for op in rest if op not in later} | set(products)
-    start = tuple(op for op in rest if op not in later)
-    before = []
-    for product in products:
-        needed = _needed(product, made)
-        before.append(tuple(op for op in rest if op in needed and op not in placed))
-        placed.update(before[-1])
-    return Roles(tuple(products), start, tuple(before), tuple(op for op in rest if op not in placed))
-
-
-def _needed(op: Op, made: dict[Value, Op]) -> set[Op]:
-    return {made[v] for v in ancestors(op.operands, made) if v in made}
+def compute(burst: int) -> str:
+    """What the cluster of a burst is called."""
+    return f"compute {burst}"
 
 
 @dataclass
@@ -112,12 +52,16 @@ class Bursts:
     loaders: int = 0
     roles: Roles = field(init=False)
     products: tuple[Product, ...] = field(init=False)
+    early: int = field(init=False, default=0)  # parts of the first product that are multiplied a step ahead
 
     def __post_init__(self) -> None:
         body = self.op.regions[0]
         roles = roles_of(body, staged_loads(body))
         self.products = tuple(product_of(self.lw, op) for op in roles.products)
-        self.roles = made_late(self.lw, roles, body) if self.products[-1].in_registers else roles
+        self.roles = made_late(roles, body) if self.products[-1].in_registers else roles
+        undivided = self.over[1] == 1 or self.products[0].in_registers  # no tile is used in both of two steps
+        if self.roles.late and undivided and needs_no_step(body, roles, staged_loads(body)):
+            self.early = max(1, self.over[1] - 1)
 
     # -- names ----------------------------------------------------------------------------------------
 
@@ -144,8 +88,14 @@ class Bursts:
         """In how many parts an operand is used."""
         return self.over[0 if operand.which == "a" else 1]
 
+    def is_chained(self, operand: Operand) -> bool:
+        """Whether it multiplies what the step's first product became: it is split over depth, as that over columns."""
+        return len(self.products) > 1 and operand.op is self.products[-1].op and self.products[-1].in_registers
+
     def part(self, operand: Operand, number: int) -> Operand:
         """One part of an operand."""
+        if self.is_chained(operand):
+            return operand.deep(number, self.parts(operand))
         count = len(operand.places) // self.parts(operand)
         return replace(operand, places=operand.places[number * count : (number + 1) * count])
 
@@ -175,78 +125,166 @@ class Bursts:
 
     def runs(self, operand: Operand) -> int:
         """Bytes of one part of a tile that lie together in LDS."""
-        rows = operand.mfma.m * len(operand.places) // self.parts(operand)
-        return rows * self.load_of(operand.value).shared.pitch
+        rows = operand.depth if self.is_chained(operand) else operand.mfma.m * len(operand.places)
+        return rows // self.parts(operand) * self.load_of(operand.value).shared.pitch
 
     def can_split(self, over: tuple[int, int]) -> bool:
         """Whether loads and reads of parts are whole instructions of all waves."""
         if over == (1, 1):
             return True
-        if len(self.products) != 1 or not self.is_direct() or self.products[0].in_registers:
+        if not self.is_direct() or (self.products[0].in_registers and not self.roles.late):
             return False
-        return all(self.splits(operand, over) for operand in self.shared_operands(self.products[0]))
+        if len(self.products) > 1 and (over[0] > 1 or not self.roles.late):
+            return False
+        return all(self.splits(operand, over) for p in self.products for operand in self.shared_operands(p))
 
     def splits(self, operand: Operand, over: tuple[int, int]) -> bool:
         """Whether loads and reads of an operand's parts are whole instructions of all waves."""
         parts = over[0 if operand.which == "a" else 1]
-        load, blocks = self.load_of(operand.value), len(operand.places)
-        whole = operand.places == [i * operand.mfma.m for i in range(blocks)] and operand.depth_last
+        load = self.load_of(operand.value)
+        rows = self._split_rows(operand, parts)
         wave_bytes = load.stage_bytes // parts // self.lw.waves
-        run = operand.mfma.m * (blocks // parts) * load.shared.pitch
         return (
-            whole
-            and blocks % parts == 0
+            rows > 0
             and load.stage_bytes % (parts * self.lw.waves * WAVE * DIRECT) == 0
-            and run % wave_bytes == 0
+            and rows * load.shared.pitch % wave_bytes == 0
         )
+
+    def _split_rows(self, operand: Operand, parts: int) -> int:
+        """Rows in LDS of each part; 0 where parts are no runs of rows."""
+        if self.is_chained(operand):
+            order, depth = operand.order, operand.depth // parts
+            if operand.depth_last or operand.depth % parts or len(order.merged) % parts:
+                return 0
+            deep = [operand.deep(number, parts).order for number in range(parts)]
+            inside = all(i * depth <= min(o.flat) and o.reach <= (i + 1) * depth for i, o in enumerate(deep))
+            return depth if inside else 0
+        blocks, rows = len(operand.places), operand.mfma.m
+        whole = operand.places == [i * rows for i in range(blocks)] and operand.depth_last
+        return rows * (blocks // parts) if whole and blocks % parts == 0 else 0
 
     # -- the loop -------------------------------------------------------------------------------------
 
     def pipelined(self) -> PipelinedLoop:
         """What the generator of schedules needs to know."""
-        bursts = tuple(b for i, product in enumerate(self.products) for b in self._bursts(i, product))
-        after = self._vector("after", self.roles.after)
-        accumulators = tuple(RegisterTile(f"product {i}", self._held(p)) for i, p in enumerate(self.products))
+        order = self._order()
+        bursts = tuple(self._burst(at, *part) for at, part in enumerate(order))
         return PipelinedLoop(
             self.lw.target.name,
             self.lw.waves,
             tuple(self._source(load) for load in self.ring),
             bursts,
-            after,
-            accumulators,
+            self._vector(memory(0)),
+            tuple(self._held()),
             ELSEWHERE,
             self.op.loc,
         )
 
-    def _held(self, product: Product) -> int:
-        return len(self.lw.layout(product.op.result).items)
+    def _held(self) -> Iterator[RegisterTile]:
+        """Accumulators, and operands that are in registers."""
+        for number, product in enumerate(self.products):
+            yield RegisterTile(f"product {number}", len(self.lw.layout(product.op.result).items))
+            if product.in_registers:
+                operand = product.first
+                items = len(operand.places) * operand.per_lane * len(operand.order.merged)
+                yield RegisterTile(f"factor {number}", max(1, items * operand.dtype.nbytes // 4))
+        there = self._for_vector_work()
+        if there:
+            yield RegisterTile("for vector work", there)
 
-    def _bursts(self, number: int, product: Product) -> list[Burst]:
-        rows, cols = (self.parts(o) for o in (product.first, product.second))
+    def _for_vector_work(self) -> int:
+        """Items that are there from the start of a step, such as a mask's, for work on what products made."""
+        later = (op for ops in (*self.roles.before, self.roles.after) for op in ops)
+        used = {v for op in later for v in op.operands}
+        used |= {v for op in self.roles.start if op.name in RENAMING and op.result in used for v in op.operands}
+        made = [op for op in self.roles.start if op.name not in RENAMING and not op.result.tile.is_scalar]
+        return sum(len(self.lw.layout(op.result).items) for op in made if op.result in used)
+
+    def _order(self) -> list[tuple[int, int, int, int]]:
+        """The bursts of a step: product, part of the rows, part of the columns or the depth, steps that it is late."""
+        last = len(self.products) - 1
         found = []
-        for i in range(rows):
-            for j in range(cols):
-                uses = [self.fragment(o, j if o.which == "b" else i) for o in self.shared_operands(product)]
-                work = self._work(f"product {number} {i} {j}", f"product {number}", product, rows * cols)
-                first = i == j == 0 and number > 0
-                before = self._vector(f"before {number}", self.roles.before[number]) if first else ()
-                late = int(self.roles.late and number == len(self.products) - 1)
-                found.append(Burst(work, tuple(uses), before, late))
-        return found
+        for number, product in enumerate(self.products):
+            rows, cols = (self.parts(o) for o in (product.first, product.second))
+            late = int(self.roles.late and number == last)
+            found += [(number, i, j, late) for i in range(rows) for j in range(cols)]
+        return [*found[self.early :], *((number, i, j, -1) for number, i, j, _ in found[: self.early])]
 
-    def _work(self, name: str, accumulator: str, product: Product, bursts: int) -> Compute:
+    def _burst(self, at: int, number: int, row: int, col: int, late: int) -> Burst:
+        work = self._work(f"product {number} {row} {col}", f"product {number}", number)
+        before = self._vector(memory(at)) if at else ()
+        return Burst(work, self._uses(number, row, col), before, late, self._vector(compute(at)))
+
+    def _uses(self, number: int, row: int, col: int) -> tuple[Fragment, ...]:
+        operands = self.shared_operands(self.products[number])
+        return tuple(self.fragment(o, col if o.which == "b" else row) for o in operands)
+
+    @cached_property
+    def vector(self) -> dict[str, tuple[Portion, ...]]:
+        """Vector work by cluster: before a burst, or among its matrix instructions."""
+        order = self._order()
+        if not self.roles.late:
+            first = {number: at for at, (number, row, col, _) in reversed(list(enumerate(order)))}
+            work = {memory(first[n]): tuple(map(Portion, ops)) for n, ops in enumerate(self.roles.before) if ops}
+            return {**work, memory(0): tuple(map(Portion, self.roles.after))}
+        body, late = self.op.regions[0], self._urgent_first(self.roles.before[-1])
+        done = max((at for at, part in enumerate(order) if part[0] == 0 and part[3] == 0), default=-1)
+        free = max(at for at, part in enumerate(order) if part[3] > 0)
+        slots = self._slots(late, done)
+        yielded = body.terminator.operands.index(self.products[-1].op.result)
+        after = next(i for i, slot in enumerate(slots) if slot.cluster == memory((free + 1) % len(order)))
+        return share_out(self.lw, late, slots, {body.args[1 + yielded]: after})
+
+    def _urgent_first(self, work: Sequence[Op]) -> list[Op]:
+        """What the last product multiplies, and what that needs, before the rest."""
+        made = {result: op for op in work for result in op.results}
+        needed = ancestors(self.products[-1].op.operands[1:2], made)
+        return sorted(work, key=lambda op: needed.isdisjoint(op.results))
+
+    def _slots(self, work: Sequence[Op], done: int) -> list[Slot]:
+        """Where vector work of a step may be: from the cluster after burst `done` on to the one before the next step.
+
+        Memory clusters have what is left of the other group's burst by their reads and by its matrix instructions, each
+        of which keeps vector instructions off for a part of its time. The rest is among the wave's own.
+        """
+        order = self._order()
+        share = cost(self.lw, [Portion(op) for op in work])[1] / (len(order) - max(done, 0))
+        found = [] if done >= 0 else [Slot(compute(0), 0.0, mixed=True)]
+        for at in range(max(done, 0) + 1, len(order) + 1):
+            before, after = order[at - 1], order[at % len(order)]
+            burst = self._work("", "", before[0])
+            free = burst.cycles - SLOT * CU_RATES[self.lw.target.name].matrix_hold * burst.instructions
+            reads = sum(fragment.lgkm for fragment in self._uses(*after[:3]))
+            found.append(Slot(memory(at % len(order)), max(0.0, max(free, share) - SLOT * reads)))
+            found.append(Slot(compute(at), 0.0, mixed=True))
+        del found[-1]
+        left = share * (len(order) - max(done, 0)) - sum(slot.clocks for slot in found)
+        mixed = sum(slot.mixed for slot in found)
+        return [replace(slot, clocks=max(0.0, left / mixed)) if slot.mixed else slot for slot in found]
+
+    def _work(self, name: str, accumulator: str, number: int) -> Compute:
+        product = self.products[number]
         mfma = product.mfma
         blocks = len(product.first.places) * len(product.second.places) * len(product.first.order.items)
-        count = blocks // bursts
+        count = blocks // (self.parts(product.first) * self.parts(product.second))
         held = (Held(accumulator),)
         return Compute(name, held, held, "matrix", count, count * 4 * mfma.passes, mfma.passes)
 
-    def _vector(self, name: str, ops: Sequence[Op]) -> tuple[Compute, ...]:
-        """Vector work as one op of the schedule, with an estimate of its time."""
-        if not ops:
+    def leaving(self, cluster: str) -> list[Portion]:
+        """Portions of a cluster's vector work, in whole registers, that work of another one needs."""
+        others = (portions for other, portions in self.vector.items() if other != cluster)
+        elsewhere = {v for portions in others for p in portions for v in p.op.operands}
+        elsewhere |= set(self.products[-1].op.operands)
+        here = [p for p in self.vector[cluster] if p.of > 1 and p.op.result in elsewhere]
+        return [p for p in here if p.op.result.tile.dtype.bits in (16, 32)]
+
+    def _vector(self, cluster: str) -> tuple[Compute, ...]:
+        """The vector work of a cluster as one op of the schedule, with an estimate of its time."""
+        portions = self.vector.get(cluster, ())
+        if not portions:
             return ()
-        instructions, cycles = cost(self.lw, ops)
-        return (Compute(name, (), (), "vector", instructions, cycles),)
+        instructions, cycles = cost(self.lw, portions)
+        return (Compute(f"vector {cluster}", (), (), "vector", instructions, cycles),)
 
     def _source(self, load: StagedLoad) -> Source:
         parts = next(
@@ -264,8 +302,11 @@ class Bursts:
         return Source(name, parts, self.stages, part_bytes, vm, puts, -(-part_bytes // (self.lw.threads * 4)))
 
 
-def choose_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: int) -> Bursts:
-    """The fewest parts whose registers fit and whose loads are in flight long enough, else those in flight longest."""
+def choose_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: int) -> Bursts | None:
+    """The fewest parts whose registers fit and whose loads are in flight long enough, else those in flight longest.
+
+    None where a loop that does not fit comes after one that does: a remainder, which the default schedule can do.
+    """
     _expect_schedulable(lw, op, ring, stages)
     there = registers_of_a_lane(lw.target, lw.waves)
     candidates = []
@@ -275,9 +316,9 @@ def choose_bursts(lw: AmdLowering, op: Op, ring: Sequence[StagedLoad], stages: i
             loop = bursts.pipelined()
             if loop.registers <= there:
                 candidates.append((min(flight(loop), slowest_load(lw.target)), -len(loop.bursts), bursts))
-    if not candidates:
+    if not candidates and not lw.plan.schedules:
         raise too_many_registers(lw, op, Bursts(lw, op, ring, stages).pipelined(), there)
-    return max(candidates, key=lambda c: c[:2])[2]
+    return max(candidates, key=lambda c: c[:2])[2] if candidates else None
 
 
 def too_many_registers(lw: AmdLowering, op: Op, loop: PipelinedLoop, there: int) -> UnsupportedError:

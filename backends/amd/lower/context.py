@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from warpwave.backends.amd.arch import WAVE, Target
 from warpwave.backends.amd.lower.place import place_shared
@@ -14,6 +14,7 @@ from warpwave.tiles.simt.layout import Layout
 
 LONG_TILE = 64  # items a lane: half of the registers, so that few temporaries fit beside operand and result
 LONGEST_TILE = 256  # of the accumulation registers, which a narrower result is converted from
+ROW_BITS = 4  # of a lane's number: the lanes among which DPP moves values
 TOGETHER = 8  # items of a long tile that are computed at a time
 
 
@@ -27,6 +28,7 @@ class AmdLowering(Lowering):
         self.target = target
         self.plan = plan
         self._refusal: Callable[[], Exception] | None = None
+        self._portion: tuple[int, int] | None = None
         self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
 
     def lower_op(self, op: Op) -> None:
@@ -34,6 +36,35 @@ class AmdLowering(Lowering):
         from warpwave.backends.amd.lower.lower import lower_op
 
         lower_op(self, op)
+
+    # -- portions of elementwise ops --------------------------------------------------------------------
+
+    @contextmanager
+    def portion(self, number: int, of: int) -> Iterator[None]:
+        """Elementwise ops make one of the equal portions of their items; the first one declares the result."""
+        self._portion = (number, of)
+        yield
+        self._portion = None
+
+    @contextmanager
+    def unpacked(self) -> Iterator[None]:
+        """Operations on f32 are written item by item: packed ones do not run beside matrix instructions."""
+        outer, self.packs = self.packs, False
+        yield
+        self.packs = outer
+
+    def declare(self, value: Value, hint: str | None = None) -> str:
+        """Declare an uninitialised register value, unless an earlier portion did; returns its name."""
+        if self._portion and self._portion[0]:
+            return self.name(value)
+        return super().declare(value, hint)
+
+    def each_item(self, count: int) -> AbstractContextManager[None]:
+        """A loop over the items of an elementwise result, or over this portion of them."""
+        if self._portion is None:
+            return super().each_item(count)
+        number, of = self._portion
+        return self.body.each_from(number * (count // of), count // of)
 
     def set_item(self, name: str, text: str, value: Value) -> None:
         """Items of a long tile in the order written, a few at a time: all at once would not fit the registers."""
@@ -45,6 +76,12 @@ class AmdLowering(Lowering):
         self.body.line(f"{name}.set(i, {f'{keep}({text})' if words else text});")
         self.body.line(f"if (i % {TOGETHER} == {TOGETHER - 1}) finish_first();")
         return None
+
+    def with_partner(self, bit: int, x: str, combine: Callable[[str, str], str]) -> str:
+        """C expression of what `combine` makes of x and another lane's: across rows of 16 lanes, of swapped ones."""
+        if bit < ROW_BITS:
+            return super().with_partner(bit, x, combine)
+        return f"with_partner<{1 << bit}>({x}, [](auto a, auto b) LAMBDA {{ return {combine('a', 'b')}; }})"
 
     def by_offsets(self, layout: Layout) -> bool:
         """Buffers leave out lanes without branches; a long tile leaves no registers for its offsets."""

@@ -12,6 +12,7 @@ from warpwave.backends.amd.assign import assign_layouts
 from warpwave.backends.amd.gate import check_shared
 from warpwave.backends.amd.lower import mma
 from warpwave.backends.amd.lower.context import AmdLowering
+from warpwave.backends.amd.lower.rescaling import lower_mul
 from warpwave.backends.amd.plan import BY_GENERATOR, INTERLEAVE, PING_PONG, PRODUCER_CONSUMER, Plan, make_plan
 from warpwave.backends.amd.split_depth import split_depth
 from warpwave.tiles.errors import UnsupportedError
@@ -24,7 +25,7 @@ from warpwave.tiles.types import TensorType
 
 MAX_GRID_RANK = 4
 
-LOWER: dict[str, Callable[[AmdLowering, Op], None]] = {**COMMON, "mma": mma.lower_mma}
+LOWER: dict[str, Callable[[AmdLowering, Op], None]] = {**COMMON, "mma": mma.lower_mma, "mul": lower_mul}
 
 
 def lower_op(lw: AmdLowering, op: Op) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpwave.backends.amd.arch import Mfma
 from warpwave.backends.amd.lower.context import AmdLowering
@@ -58,6 +58,12 @@ class Operand:
     def firsts(self, run: int) -> list[int]:
         """The constant part of the depth of each read of `run` elements, over all steps."""
         return [group[e] for group in self.order.merged for e in range(0, self.per_lane, run)]
+
+    def deep(self, number: int, parts: int) -> Operand:
+        """One of the equal parts of its depth."""
+        count = len(self.order.items) // parts
+        items = self.order.items[number * count : (number + 1) * count]
+        return replace(self, order=replace(self.order, items=items))
 
     def waves(self, lw: AmdLowering) -> list[str]:
         """What the wave adds to the row or column, as C terms."""

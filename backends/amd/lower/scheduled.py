@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeGuard
 
-from warpwave.backends.amd.lower.bursts import Bursts, choose_bursts, refused
+from warpwave.backends.amd.lower.bursts import Bursts, choose_bursts, memory, refused
+from warpwave.backends.amd.lower.chain import Chain
 from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import DirectLoop
-from warpwave.backends.amd.lower.mma import begin, multiply
+from warpwave.backends.amd.lower.kept import declare, pack, unpack
+from warpwave.backends.amd.lower.mma import multiply
 from warpwave.backends.amd.lower.movers import DirectMover, Mover, StagedMover, slot
 from warpwave.backends.amd.lower.moving import count_whole
 from warpwave.backends.amd.lower.operands import (
@@ -27,6 +30,7 @@ from warpwave.backends.amd.lower.operands import (
 )
 from warpwave.backends.amd.lower.staged import StagedLoop
 from warpwave.backends.amd.lower.stages import AmdLoop
+from warpwave.backends.amd.lower.vector_work import Portion, cost
 from warpwave.backends.amd.schedule.check import check_schedule
 from warpwave.backends.amd.schedule.form import (
     Barrier,
@@ -46,8 +50,10 @@ from warpwave.backends.amd.schedule.pingpong import LEAD, load_distance, ping_po
 from warpwave.tiles.errors import InternalError
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.control import assign_all
-from warpwave.tiles.simt.convert import convert
 from warpwave.tiles.simt.pipeline import StagedLoad
+
+BESIDE = 2  # LDS reads in a row where there is vector work to do
+READING = 0.6  # share of the vector work of a memory cluster during which its reads are issued
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ class ScheduledLoop(AmdLoop):
     def emit(self) -> None:
         """The loop; where a tensor's rows cannot be moved 16 bytes at a time, by the default schedule."""
         bursts = choose_bursts(self.lw, self.op, self.ring, self.stages)
+        if bursts is None:
+            self.lw.plan.reasons.append(f"{self.op.loc}: default schedule, ping-pong takes too many registers here")
+            return emit_default(self, Bursts(self.lw, self.op, self.ring, self.stages))
         schedule = ping_pong(bursts.pipelined())
         check_schedule(schedule, self.lw.target)
         self.lw.plan.schedules.append(schedule)
@@ -77,6 +86,7 @@ class ScheduledLoop(AmdLoop):
             emission.emit()
         with self.lw.body.block("else"):
             emit_default(self, bursts)
+        return None
 
     def _say(self, schedule: Schedule, bursts: Bursts) -> None:
         reads = [sum(op.lgkm for op in c.ops if isinstance(op, Read)) for c in schedule.body if c.kind == "memory"]
@@ -107,6 +117,10 @@ class Emission:
     whole: str = ""
     possible: str = ""
     untaken: list[tuple[str, Operand, str]] = field(default_factory=list)
+    chain: Chain = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chain = Chain(self.lw, self.loop, self.bursts)
 
     @property
     def lw(self) -> AmdLowering:
@@ -159,8 +173,7 @@ class Emission:
         lw.enter_region()
         if self.computes:
             self._declare_fragments()
-            if self.bursts.roles.late:
-                self._declare_late()
+            self.chain.declare(self._lower)
         for mover in self.movers.values() if self.loads else ():
             mover.declare()
             mover.define_any(self.whole)
@@ -194,6 +207,8 @@ class Emission:
         lw, loop, roles = self.lw, self.loop, self.bursts.roles
         loop.count(place.step)
         self._lower(roles.start if self.computes else ())
+        if self.computes:
+            self.chain.step()
         self._clusters(self.schedule.body, place)
         if self.computes:
             assign_all(lw, loop.names, loop.op.results, loop.body.terminator.operands)
@@ -213,10 +228,10 @@ class Emission:
                 for number in range(bursts.parts(whole)):
                     operand, name = bursts.part(whole, number), lw.fresh(whole.which)
                     self.fragments[bursts.tile_names[whole.value], number] = operand, name
-                    steps, blocks = product.steps, len(operand.places)
-                    lw.body.line(f"vec<u32, {_words(operand)}> {name}[{steps}][{blocks}];")
+                    declare(lw, operand, name)
                     if bursts.waits_later(operand):
-                        lw.body.line(f"vec<short, 4> {name}_raw[{steps}][{transposed_reads(operand)}];")
+                        steps, reads = len(operand.order.merged), transposed_reads(operand)
+                        lw.body.line(f"vec<short, 4> {name}_raw[{steps}][{reads}];")
 
     # -- ops ------------------------------------------------------------------------------------------
 
@@ -231,8 +246,28 @@ class Emission:
                 self._ops(cluster.ops, place)
 
     def _ops(self, ops: Sequence[MicroOp], place: Place) -> None:
+        vector = next((op for op in ops if _is_vector(op)), None)
+        reads = [op for op in ops if isinstance(op, Read)]
+        matrix = next((op for op in ops if isinstance(op, Compute) and op is not vector), None)
         for op in ops:
-            self._op(op, place)
+            if vector is None or not (reads or matrix):
+                self._op(op, place)
+            elif reads and op is reads[0]:
+                rest = self._read_beside(reads, _cluster(vector), place)
+            elif op is vector and matrix:
+                self._mix(matrix, vector)
+            elif op is vector:
+                self._portions(_cluster(vector), rest)
+            elif op not in reads and op is not matrix:
+                self._op(op, place)
+
+    def _mix(self, matrix: Compute, vector: Compute) -> None:
+        """Vector instructions among the matrix instructions of the wave."""
+        self._compute(matrix)
+        self._compute(vector)
+        each = -(-vector.instructions // matrix.instructions)
+        with self.lw.body.each(matrix.instructions):
+            self.lw.body.line(f"mix_in<{each}>();")
 
     def _op(self, op: MicroOp, place: Place) -> None:
         line = self.lw.body.line
@@ -257,16 +292,48 @@ class Emission:
 
     def _read(self, op: Read, place: Place) -> None:
         operand, name = self.fragments[op.value.tile, op.value.part]
+        if not op.tracked:
+            self.untaken.append((op.register, operand, name))
+        self._read_steps(op, place, 0, len(operand.order.merged))
+
+    def _read_steps(self, op: Read, place: Place, start: int, count: int) -> None:
+        operand, name = self.fragments[op.value.tile, op.value.part]
         load = self.bursts.load_of(operand.value)
         shared = load.at(slot(place.stage, op.value.step, self.loop.stages))
-        with self.lw.body.each(len(operand.order.merged), "s"):
+        with self.lw.body.each_from(start, count, "s"):
             if not op.tracked:
                 issue_transposed(self.lw, operand, shared, f"{name}_raw[s]")
-                self.untaken.append((op.register, operand, name))
                 return
             declare_fragments(self.lw, operand)
             read_fragments(self.lw, operand, shared)
-            self._pack(operand, name)
+            pack(self.lw, operand, name)
+
+    def _read_beside(self, reads: Sequence[Read], cluster: str, place: Place) -> list[Portion]:
+        """Reads with vector work between them, which of that is left.
+
+        As many reads as there are would hold up the wave of the neighbouring SIMD, which shares their port.
+        """
+        chunks = []
+        for read in reads:
+            operand, name = self.fragments[read.value.tile, read.value.part]
+            if not read.tracked:
+                self.untaken.append((read.register, operand, name))
+            steps = len(operand.order.merged)
+            size = max(1, steps * BESIDE // read.lgkm)
+            chunks += [(read, start, min(size, steps - start)) for start in range(0, steps, size)]
+        left = list(self.bursts.vector[cluster])
+        total, spent = cost(self.lw, left)[1], 0
+        for number, chunk in enumerate(chunks, 1):
+            self._read_steps(chunk[0], place, *chunk[1:])
+            self.lw.body.line("finish_first();")
+            while left and number < len(chunks):
+                more = cost(self.lw, left[:1])[1]
+                if spent + more / 2 > total * READING * number / len(chunks):
+                    break
+                spent += more
+                self._portion(left.pop(0))
+            self.lw.body.line("finish_first();")
+        return left
 
     def _wait(self, op: Wait) -> None:
         """The wait, and the registers that pass through it."""
@@ -278,47 +345,30 @@ class Emission:
                 self.lw.body.line(f"EACH(i, {transposed_reads(operand)}) landed({name}_raw[s][i]);")
                 declare_fragments(self.lw, operand)
                 take_transposed(self.lw, operand, f"{name}_raw[s]")
-                self._pack(operand, name)
+                pack(self.lw, operand, name)
         self.untaken = [read for read in self.untaken if read[0] not in op.ties]
-
-    def _pack(self, operand: Operand, name: str) -> None:
-        # not `bits`: clang gives its copies for vectors of these and of the builtins' types one name
-        packed = f"__builtin_bit_cast(vec<u32, {_words(operand)}>, {operand.which}[i])"
-        self.lw.body.line(f"EACH(i, {len(operand.places)}) {name}[s][i] = {packed};")
 
     def _compute(self, op: Compute) -> None:
         kind, *numbers = op.name.split()
-        if kind == "before":
-            self._lower(self.bursts.roles.before[int(numbers[0])])
-        elif kind == "after":
-            self._lower(self.bursts.roles.after)
-            if self.bursts.roles.late:
-                self._keep_late()
+        if kind == "vector":
+            self._portions(_cluster(op), self.bursts.vector[_cluster(op)])
         else:
             self._multiply(*map(int, numbers))
 
-    # -- a product that is one step late ----------------------------------------------------------------
+    def _portions(self, cluster: str, portions: Sequence[Portion]) -> None:
+        """Vector work of a cluster, and what other clusters need of it."""
+        for portion in portions:
+            self._portion(portion)
+        for portion in self.bursts.leaving(cluster):
+            words = portion.items(self.lw) * portion.op.result.tile.dtype.nbytes // 4
+            with self.lw.body.each_from(portion.number * words, words):
+                self.lw.body.line(f"made_here({self.lw.name(portion.op.result)}, i);")
+        if cluster == memory(0) and self.bursts.roles.late:
+            self.chain.keep()
 
-    def _declare_late(self) -> None:
-        """What the late product of the next step goes on with: at first nothing is added to the loop's first value."""
-        lw, product = self.lw, self.bursts.products[-1]
-        yielded = self.loop.body.terminator.operands.index(product.op.result)
-        lw.names[product.op.result] = self.loop.names[yielded]
-        self.kept, self.factor = lw.fresh("kept"), lw.fresh("factor")
-        lw.body.line(f"auto {self.kept} = {self.loop.names[yielded]};")
-        words, blocks = _words(product.first), len(product.first.places)
-        lw.body.line(f"vec<u32, {words}> {self.factor}[{product.steps}][{blocks}];")
-        with lw.body.each(product.steps, "s"):
-            lw.body.line(f"EACH(i, {blocks}) {self.factor}[s][i] = {{}};")
-
-    def _keep_late(self) -> None:
-        lw, product = self.lw, self.bursts.products[-1]
-        lw.body.line(f"{self.kept} = {convert(lw, product.op.operands[0], lw.layout(product.op.result))};")
-        with lw.body.each(product.steps, "s"):
-            declare_fragments(lw, product.first)
-            read_fragments(lw, product.first, None)
-            self._pack(product.first, self.factor)
-            lw.body.line(f"EACH(i, {len(product.first.places)}) landed({self.factor}[s][i]);")
+    def _portion(self, portion: Portion) -> None:
+        with self.lw.unpacked(), self.lw.portion(portion.number, portion.of):
+            self.lw.lower_op(portion.op)
 
     # -- products -----------------------------------------------------------------------------------------
 
@@ -326,32 +376,28 @@ class Emission:
         """One burst: a part of the result's rows and columns, all depth."""
         lw, bursts = self.lw, self.bursts
         product = bursts.products[number]
-        late = self.bursts.roles.late and product is bursts.products[-1]
-        if row == col == 0 and late:
-            lw.body.line(f"{lw.name(product.op.result)} = {self.kept};")
-        elif row == col == 0:
-            begin(lw, product)
+        self.chain.begin(number, row, col)
         shared = bursts.shared_operands(product)
         first = bursts.part(product.first, row) if product.first in shared else product.first
         part = replace(product, first=first, second=bursts.part(product.second, col))
-        with lw.body.each(product.steps, "s"):
+        deep, steps = bursts.is_chained(product.second), len(part.second.order.merged)
+        place = row * len(first.places), 0 if deep else col * len(part.second.places)
+        with lw.body.each(steps, "s"):
             for operand, index in ((part.first, row), (part.second, col)):
                 declare_fragments(lw, operand)
                 if operand is not product.first or operand in shared:
-                    self._unpack(operand, self.fragments[bursts.tile_names[operand.value], index][1])
-                elif late:
-                    self._unpack(operand, self.factor)
+                    unpack(lw, operand, self.fragments[bursts.tile_names[operand.value], index][1])
+                elif self.chain.is_late(product):
+                    unpack(lw, operand, self.chain.factor, col * steps if deep else 0)
                 else:
                     read_fragments(lw, operand, None)
-            multiply(lw, part, row * len(first.places), col * len(part.second.places))
-
-    def _unpack(self, operand: Operand, name: str) -> None:
-        kind = f"vec<{operand.kind}, {operand.per_lane}>"
-        self.lw.body.line(
-            f"EACH(i, {len(operand.places)}) {operand.which}[i] = __builtin_bit_cast({kind}, {name}[s][i]);"
-        )
+            multiply(lw, part, *place)
+        self.chain.finish(part, *place)
 
 
-def _words(operand: Operand) -> int:
-    """Registers of a fragment."""
-    return operand.per_lane * operand.dtype.nbytes // 4
+def _is_vector(op: MicroOp) -> TypeGuard[Compute]:
+    return isinstance(op, Compute) and op.unit == "vector"
+
+
+def _cluster(vector: Compute) -> str:
+    return vector.name.removeprefix("vector ")

@@ -76,9 +76,8 @@ class _Generator:
     def compute(self, number: int) -> Cluster:
         """One burst."""
         before, after = (() if self._memory_first else (Priority(level),) for level in (1, 0))
-        return Cluster(
-            f"compute {number}", (Fence(), *before, self.loop.work(number), *after, Fence(), Barrier()), "compute"
-        )
+        work = (self.loop.work(number), *self.loop.bursts[number].beside)
+        return Cluster(f"compute {number}", (Fence(), *before, *work, *after, Fence(), Barrier()), "compute")
 
     @property
     def _memory_first(self) -> bool:
@@ -87,7 +86,7 @@ class _Generator:
         They have where they only issue accesses: AMD measured that (gfx950-gluon-tutorials, warp pipelining). Vector
         work would hold up the burst, whose instructions leave it time between them.
         """
-        return not self.loop.after and not any(burst.before for burst in self.loop.bursts)
+        return not self.loop.after and not any(b.before or b.beside for b in self.loop.bursts)
 
     def memory(self, at: int, *, first: int | None = None) -> Cluster:
         """What happens before burst `at`; nothing of steps before the `first`, and then no vector work either."""
@@ -115,13 +114,13 @@ class _Generator:
         for fragment, read in self.loop.reads.items():
             step, other = divmod(at - read, self.count)
             if other == 0:
-                value = Part(fragment.tile, fragment.part, step - self.loop.late(fragment.tile))
+                value = Part(fragment.tile, fragment.part, step - self.loop.late(fragment.tile, fragment.part))
                 yield Read(value, self.loop.buffers[fragment], fragment.lgkm, tracked=fragment.tracked)
 
     def _last_read(self, tile: str, part: int) -> int:
         """Counted from the first memory cluster of the part's own step."""
         reads = (read for f, read in self.loop.reads.items() if (f.tile, f.part) == (tile, part))
-        return max(reads) + self.count * self.loop.late(tile)
+        return max(reads) + self.count * self.loop.late(tile, part)
 
     def _loads(self, at: int) -> Iterator[LoadDirect | LoadRegisters | Put]:
         """What is written in a memory cluster into slots that were read for the last time in the one before."""
@@ -183,6 +182,8 @@ class _Generator:
             ops = cluster.ops if waits else cluster.ops[:-1]
             if any(not isinstance(op, Fence | Priority) for op in ops):
                 clusters.append(replace(cluster, ops=ops))
+            if -self.count <= at < 0 and self.loop.bursts[at].late < 0:
+                clusters.append(Cluster(f"early {at % self.count}", (Fence(), self.loop.work(at, -1), Fence())))
         return (*clusters, Cluster("the lag waits", (Barrier(),), only=(LAG,)))
 
     def epilogue(self) -> tuple[Cluster, ...]:
@@ -193,18 +194,21 @@ class _Generator:
         ]
         read_to = 1  # the last cluster of the rounds was memory 0
         for number, burst in enumerate(self.loop.bursts):
-            if burst.late:
+            if burst.late > 0:
                 found = (read for at in range(read_to, number + 1) for read in self._reads(at))
-                reads = [read for read in found if self.loop.late(read.value.tile)]
+                reads = [read for read in found if self._late(read.value) > 0]
                 ties = tuple(dict.fromkeys(read.register for read in reads if not read.tracked))
                 memory = (Wait(lgkm=0, ties=ties),) if reads else ()
                 clusters.append(Cluster(f"late {number}", (*reads, *memory, Fence(), self.loop.work(number), Fence())))
                 read_to = number + 1
         return tuple(clusters)
 
+    def _late(self, value: Part) -> int:
+        return self.loop.late(value.tile, value.part)
+
     def _from(self, first: int | None, ops: Iterable[Access]) -> Iterator[Access]:
         """Those of steps from `first` on, or of the steps before them that are late."""
-        return (op for op in ops if first is None or op.value.step >= first - self.loop.late(op.value.tile))
+        return (op for op in ops if first is None or op.value.step >= first - max(0, self._late(op.value)))
 
 
 def load_distance(schedule: Schedule) -> int:

@@ -47,16 +47,17 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Burst:
-    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before it.
+    """Matrix work that is one compute cluster, the fragments that it uses, and vector work just before and `beside` it.
 
     The first of a step has no such work. A burst belongs to the step that is `late` steps back; what is late after the
-    last step is done at the end.
+    last step is done at the end, and what is -1 late, a step ahead, is done for the first step before the loop.
     """
 
     work: Compute
     uses: tuple[Fragment, ...]
     before: tuple[Compute, ...] = ()
     late: int = 0
+    beside: tuple[Compute, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ class PipelinedLoop:
         """All that bursts use, by first use."""
         return tuple(dict.fromkeys(f for burst in self.bursts for f in burst.uses))
 
-    def late(self, tile: str) -> int:
-        """By how many steps a tile is used late."""
-        return next(burst.late for burst in self.bursts if any(f.tile == tile for f in burst.uses))
+    def late(self, tile: str, part: int) -> int:
+        """By how many steps a part of a tile is used late; by -1, a step ahead."""
+        return next(b.late for b in self.bursts if any((f.tile, f.part) == (tile, part) for f in b.uses))
 
     def used(self, fragment: Fragment) -> tuple[int, int]:
         """The first and last burst of a step that use it."""
@@ -139,8 +140,8 @@ class PipelinedLoop:
         """Registers of a lane in all."""
         return sum(tile.count for tile in self.tiles()) + self.reserve
 
-    def work(self, number: int) -> Compute:
-        """A burst, with the fragments that it reads."""
+    def work(self, number: int, step: int = 0) -> Compute:
+        """A burst of a step, with the fragments that it reads."""
         burst = self.bursts[number]
-        fragments = tuple(Held(self.buffers[f], Part(f.tile, f.part, -burst.late)) for f in burst.uses)
+        fragments = tuple(Held(self.buffers[f], Part(f.tile, f.part, step - burst.late)) for f in burst.uses)
         return replace(burst.work, reads=(*fragments, *burst.work.reads))

@@ -163,40 +163,49 @@ def test_operands_whose_depth_runs_across_rows(target, transposed):
 
 
 @lru_cache
-def attention_program(target, causal, keys):
+def attention_program(target, causal, keys, width=64):
     """Attention with 8 waves of 32 queries each."""
-    spec = [np.zeros((1, 1, 256, 64), ml_dtypes.bfloat16)] * 4
+    spec = [np.zeros((1, 1, 256, width), ml_dtypes.bfloat16)] * 4
     built = attention.compile(
         *spec, np.zeros((1, 1, 256), np.float32), causal=causal, BQ=256, BK=keys, target="reference"
     )
     return program_of(built.ir, target, schedule="ping-pong")
 
 
-ATTENTION = [("gfx950", 64, True), ("gfx942", 32, False)]
-MORE = [("gfx950", 64, False), ("gfx942", 32, True)]
+ATTENTION = [("gfx950", 64, True, 64), ("gfx950", 64, False, 128), ("gfx942", 32, False, 64)]
+MORE = [("gfx950", 64, False, 64), ("gfx950", 64, True, 128), ("gfx942", 32, True, 64)]
 
 
 @pytest.mark.parametrize(
-    ("target", "keys", "causal"), [*ATTENTION, *(pytest.param(*case, marks=pytest.mark.sweep) for case in MORE)]
+    ("target", "keys", "causal", "width"),
+    [*ATTENTION, *(pytest.param(*case, marks=pytest.mark.sweep) for case in MORE)],
 )
-def test_attention_with_any_interleaving(target, keys, causal):
-    """Softmax of one group beside the products of the other; the second product comes a step late."""
-    built = attention_program(target, causal, keys)
+def test_attention_with_any_interleaving(target, keys, causal, width):
+    """Softmax beside products of the other group and of its own; the second product comes a step late.
+
+    Later keys are larger, so that some steps of a wave rescale what it has accumulated and others do not.
+    """
+    built = attention_program(target, causal, keys, width)
     rng = np.random.default_rng(keys)
     for seed, (queries, many) in enumerate(((256, 64), (256, 200), (40, 333))):
-        q, o = (rng.standard_normal((1, 1, queries, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
-        k, v = (rng.standard_normal((1, 1, many, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
+        q, o = (rng.standard_normal((1, 1, queries, width)).astype(ml_dtypes.bfloat16) for _ in range(2))
+        k, v = (rng.standard_normal((1, 1, many, width)) for _ in range(2))
+        k[..., many // 2 :, :] *= 3
+        k, v = k.astype(ml_dtypes.bfloat16), v.astype(ml_dtypes.bfloat16)
         arguments = {"q": q, "k": k, "v": v, "o": o, "lse": np.zeros((1, 1, queries), np.float32)}
         allowed = oracle(built.kernel, arguments)
         for name, got in launch_on_copies(built, arguments, seed=seed).items():
             assert_allowed(got, allowed[name], f"{name} of {queries} queries, {many} keys on {target}")
 
 
-def test_attention_has_one_wait_and_two_barriers_for_each_product():
-    built = attention_program("gfx950", False, 64)
+@pytest.mark.parametrize(("width", "bursts"), [(64, 2), (128, 4)])
+def test_attention_has_a_wait_and_two_barriers_for_each_burst_and_few_vector_instructions(width, bursts):
+    """HipKittens' loops have 135 vector instructions where they do not rescale."""
+    built = attention_program("gfx950", False, 64, width)
     mix = built.resources["hot_loop"]["each_iteration"]
-    steps = mix["mfma"] / 16
-    assert (mix["waits"] / steps, mix["barriers"] / steps) == (2, 4)
+    steps = mix["mfma"] / (width // 4)
+    assert (mix["waits"] / steps, mix["barriers"] / steps) == (bursts, 2 * bursts)
+    assert mix["valu"] / steps <= 147
     assert built.resources["spills"] == built.resources["scratch_bytes"] == 0
     assert "accvgpr_moves" not in mix
 

@@ -116,6 +116,30 @@ def test_a_late_product_reads_the_tile_of_the_step_before():
     check_schedule(ping_pong(chain(late=0)), GFX950)
 
 
+def chain_ahead():
+    """The same in halves: of the first product, the first half is a step ahead, so that all vector work comes after it."""
+    halves = {name: [Fragment(name, i, 16, 8, tracked=name == "k") for i in range(2)] for name in "kv"}
+    order = ("k", 1, 0), ("v", 0, 1), ("v", 1, 1), ("k", 0, -1)
+    work = Compute("vector", (), (), "vector", 30, 200)
+    bursts = tuple(
+        Burst(
+            Compute(f"{tile} {i}", (), (), "matrix", 8, 256, 8), (halves[tile][i],), (work,) * (at > 0), late, (work,)
+        )
+        for at, (tile, i, late) in enumerate(order)
+    )
+    return PipelinedLoop("gfx950", 8, tuple(Source(n, 2, 2, 4096, 1) for n in "kv"), bursts, (work,))
+
+
+def test_what_is_a_step_ahead_is_done_for_the_first_step_before_the_loop():
+    schedule = ping_pong(chain_ahead())
+    check_schedule(schedule, GFX950)
+    reads = [(op.value.tile, op.value.part, op.value.step) for op in of(schedule, Read)]
+    assert reads == [("v", 0, -1), ("v", 1, -1), ("k", 0, 1), ("k", 1, 1)]
+    (first,) = (op for c in schedule.prologue for op in c.ops if isinstance(op, Compute))
+    assert [(held.value.tile, held.value.part, held.value.step) for held in first.reads] == [("k", 0, 0)]
+    assert all([type(op) for op in c.ops].count(Compute) == 2 for c in schedule.body if c.kind == "compute")
+
+
 @pytest.mark.parametrize("late", [0, 1])
 def test_bursts_have_priority_over_vector_work_and_accesses_over_bursts(late):
     def raised(schedule):
@@ -155,7 +179,7 @@ def test_every_generated_schedule_is_sound(loop):
     assert all(0 <= wait.vm <= GFX950.max_vmcnt for wait in waits)
 
 
-@pytest.mark.parametrize("loop", [product(direct()), QUARTERS])
+@pytest.mark.parametrize("loop", [product(direct()), QUARTERS, chain_ahead()])
 def test_a_weaker_wait_is_noticed(loop):
     """Each wait for loads is as weak as it can be."""
     schedule = ping_pong(loop)
