@@ -46,7 +46,7 @@ ERROR = re.compile(r"(.*_)?(error|errors|err|diff|difference|distance|excess|dri
 TOLERANCE = re.compile(r"(.*_)?(bound|slack|tolerance|tol|rounding|epsilon)$", re.IGNORECASE)
 WORDS = ("close(", "almost", "Almost", "approx(", "atol", "rtol", "max_ulp")
 FRACTION = re.compile(r"\d\.|\de-|\*\* ?-|\b[A-Z][A-Z_\d]+\b")
-IN_TEXT = re.compile(r"\ballclose\b|\bisclose\b|\b[ar]tol\b|f?abs\([^;\n]*\)\s*<=?\s*\d[\d.]*e-\d")
+IN_TEXT = re.compile(r"\ballclose\b|\bisclose\b|\b[ar]tol ?=|f?abs\([^;\n]*\)\s*<=?\s*\d[\d.]*e-\d")
 
 
 def found_in_python(text: str) -> list[tuple[int, str]]:
