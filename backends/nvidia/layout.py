@@ -29,7 +29,7 @@ def accumulator_layout(shape: tuple[int, int], warps: int, over: tuple[int, int]
         step, digits = ROWS, ((wm, (rows * ROWS, 0)),)
     waves = (*digits, (wn, (0, cols * COLS)), (warps // (wm * wn), (0, 0)))
     width = wgmma_columns(cols * COLS) // 2 if warpgroups else 4  # the registers of one instruction's result
-    return Layout(LANES, real_digits(waves), _items(rows, step, cols), width)
+    return Layout(LANES, real_digits(waves), accumulator_items(rows, step, cols), width)
 
 
 def wgmma_columns(cols: int) -> int:
@@ -37,7 +37,8 @@ def wgmma_columns(cols: int) -> int:
     return next(n for n in range(min(cols, 256) // 16 * 16, 0, -16) if cols % n == 0)
 
 
-def _items(rows: int, step: int, cols: int) -> tuple[Coord, ...]:
+def accumulator_items(rows: int, step: int, cols: int) -> tuple[Coord, ...]:
+    """The items of a lane: blocks of 16 rows `step` rows apart, each of `cols` times 16 columns."""
     return tuple(
         (m * step + h, n * 8 + e) for m in range(rows) for n in range(2 * cols) for h in (0, 8) for e in (0, 1)
     )
@@ -48,4 +49,4 @@ def operand_layout(depth: int, accumulator: Layout) -> Layout:
     bases = [m for m in dict.fromkeys(item[0] for item in accumulator.items) if m % ROWS == 0]
     step = bases[1] - bases[0] if len(bases) > 1 else ROWS
     waves = tuple((n, (p[0], 0)) for n, p in accumulator.waves)
-    return Layout(LANES, real_digits(waves), _items(len(bases), step, -(-depth // COLS)), 8)
+    return Layout(LANES, real_digits(waves), accumulator_items(len(bases), step, -(-depth // COLS)), 8)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.producer import advance
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, reads, users
+from warpwave.backends.nvidia.lower.rings import Ring, RingLoop, at_stage, reads, users
 from warpwave.backends.nvidia.lower.turns import Lag, await_turn, can_lag, pass_turn
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.assign import is_laid_out
@@ -44,7 +44,7 @@ def consume(lw: NvidiaLowering, op: Op) -> None:
 
 def _consumer(lw: NvidiaLowering, op: Op) -> _Consumer:
     loads, ring = staged_loads(op.regions[0]), lw.rings[op]
-    return _Consumer(lw, op, ring, loads, Loop(lw, op, ring.loads(loads), ring.stages))
+    return _Consumer(lw, op, ring, loads, RingLoop(lw, op, ring.loads(loads), ring.stages))
 
 
 def _next_loop(consumer: _Consumer, product: Op) -> Op | None:
@@ -79,7 +79,7 @@ def consume_once(lw: NvidiaLowering, load: Op) -> None:
     """A tile that the producer loads once for each block: it has landed."""
     ring = lw.rings[load]
     lw.shared[load.result] = at_stage(ring, 0)
-    lw.body.line(f"ptx::mbarrier_wait({ring.full(0)}, {ring.phase(0)});")
+    lw.body.line(f"wait({ring.full(0)}, {ring.phase(0)});")
 
 
 def hand_back_singles(lw: NvidiaLowering, ops: list[Op], place: int) -> None:
@@ -97,9 +97,9 @@ def release(lw: NvidiaLowering, ring: Ring, group: int, stage: str = "") -> None
     lw.body.line("__syncwarp();")
     barrier, cluster = ring.empty(group, stage), lw.plan.cluster
     if cluster > 1:
-        lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in({barrier}, lane);")
+        lw.body.line(f"if (lane < {cluster}) ptx::mbarrier_free_in((u32){barrier}, lane);")
     else:
-        lw.body.line(f"if (lane == 0) ptx::mbarrier_arrive({barrier});")
+        lw.body.line(f"if (lane == 0) arrive({barrier});")
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _Consumer:
                 self._wait_for_tiles(op)
                 if op not in self.loads:
                     lw.lower_op(op)
-            lw.body.line("ptx::wgmma_wait<1>();")
+            lw.body.line("warpgroup::mma_async_wait<1>();")
             with lw.body.block(f"if ({counter} > 0)"):
                 for group in groups:
                     release(lw, self.ring, group, self.ring.before(group))
@@ -243,7 +243,7 @@ class _Consumer:
     def _wait_for_tiles(self, op: Op) -> None:
         for number in range(len(self.ring.groups)):
             if self._span(number)[0] == self.region.ops.index(op):
-                self.lw.body.line(f"ptx::mbarrier_wait({self.ring.full(number)}, {self.ring.phase(number)});")
+                self.lw.body.line(f"wait({self.ring.full(number)}, {self.ring.phase(number)});")
 
     def _last_used_by(self, op: Op) -> list[int]:
         place = self.region.ops.index(op)

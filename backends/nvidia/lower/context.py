@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.lower.place import place_shared
+from warpwave.backends.nvidia.lower.readable import (
+    CompactWriter,
+    closed_form,
+    described,
+    place_of,
+    register_type,
+    source_comment,
+    without_ones,
+)
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.backends.nvidia.plan import Plan
+from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Block, Kernel, Op, Value, walk
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
@@ -38,6 +48,7 @@ class NvidiaLowering(Lowering):
     def restart(self) -> None:
         """Begin again, with nothing emitted."""
         super().__init__(*self._start)
+        self.body = CompactWriter()
         self.names.update((v, f"{n}_") for n, v in zip(self.kernel.param_names, self.kernel.params, strict=True))
         self.plan.reasons = list(self._reasons)
         self.maps: list[TensorMap] = []
@@ -49,14 +60,23 @@ class NvidiaLowering(Lowering):
         self.pending: dict[str, int] = {}  # variables that unfinished wgmma groups write: the group's number
         self.flying: set[str] = set()  # accumulators of products that the next iteration adds to without a wait
         self.late: dict[Op, Late] = {}  # what the loop before leaves to each loop
+        self.shown: tuple[str, int] | None = None  # the user's line that the last comment names
+        self._own_names: Counter[str] = Counter()
         self.groups = 0  # wgmma groups committed so far
         self.shifts = 0  # pipelines whose unaligned rows are shifted into place
 
     def lower_op(self, op: Op) -> None:
-        """Emit one op."""
+        """Emit one op, after a comment with the user's line if it is another one than the last."""
         from warpwave.backends.nvidia.lower.lower import lower_op
 
+        start, known = len(self.body.lines), self.shown
+        self.shown = place_of(op.loc) or known
         lower_op(self, op)
+        if len(self.body.lines) == start:
+            self.shown = known
+        elif op.loc is not None and place_of(op.loc) != known:
+            self.body.lines.insert(start, "  " * self.body.depth + source_comment(op.loc))
+            self.body.locs.insert(start, None)
 
     def place_shared(self, value: Value) -> SharedTile:
         """Reserve shared memory for a tile, in the arrangement of kittens::st if products read it."""
@@ -75,17 +95,53 @@ class NvidiaLowering(Lowering):
             self.wait_for(name)
         return name
 
+    def define(self, value: Value, hint: str | None = None) -> str:
+        """Name a value that is about to be declared: values without a name are called after their op."""
+        return super().define(value, hint or value.name or described(self.definitions.get(value)))
+
+    def tile_type(self, dtype: DType, layout: Layout) -> str:
+        """The C type of a tile in registers: ThunderKittens' name if it has the layout of its row_l tiles."""
+        return register_type(dtype, layout) or super().tile_type(dtype, layout)
+
+    def table(self, numbers: Sequence[int]) -> str:
+        """The name of a compile-time table of integers, which is an expression if it can be."""
+        key = tuple(numbers)
+        formula = closed_form(key)
+        if formula is None:
+            return super().table(numbers)
+        if key not in self._tables:
+            self._tables[key] = f"place_{len(self._tables)}"
+            self.tables.line(f"PLACES({self._tables[key]}, {len(key)}, {formula})")
+        return self._tables[key]
+
+    def _base(self, layout: Layout, axis: int) -> str:
+        name = super()._base(layout, axis)
+        head, _, text = self.prologue.lines[-1].partition(" = ")
+        self.prologue.lines[-1] = f"{head} = {without_ones(text.removesuffix(';'))};"
+        return name
+
+    def own_name(self, wanted: str) -> str:
+        """A C name for a whole kernel's object: as wanted, or with a number if that is taken."""
+        number = self._own_names[wanted] = self._own_names[wanted] + 1
+        return wanted if number == 1 else f"{wanted}{number}"
+
+    def comment(self, op: Op) -> None:
+        """The user's line of what follows, if it is another one than the last."""
+        if op.loc is not None and place_of(op.loc) != self.shown:
+            self.shown = place_of(op.loc)
+            self.body.line(source_comment(op.loc))
+
     def wait_for(self, name: str) -> None:
         """Wait until the wgmma groups that write a variable, and all before them, are done."""
         newer = self.groups - self.pending[name]
-        self.body.line(f"ptx::wgmma_wait<{newer}>();")
+        self.body.line(f"warpgroup::mma_async_wait<{newer}>();")
         last = self.pending[name]
         self._complete([n for n, group in self.pending.items() if group <= last])
 
     def drain(self) -> None:
         """Wait for all products."""
         if self.pending:
-            self.body.line("ptx::wgmma_wait<0>();")
+            self.body.line("warpgroup::mma_async_wait();")
             self._complete(list(self.pending))
 
     def _complete(self, names: Sequence[str]) -> None:
@@ -103,9 +159,9 @@ class NvidiaLowering(Lowering):
         """All warps that compute."""
         self.drain()
         if self.plan.uses_wgmma:  # what this thread wrote is to be seen by the asynchronous readers, too
-            self.body.line("ptx::fence_async_shared();")
+            self.body.line("fence_async_shared();")
         if self.plan.producer or self.plan.idle:
-            self.body.line(f"ptx::named_barrier_sync({COMPUTE_BARRIER}, {self.threads});")
+            self.body.line(f"group<{self.waves}>::sync({COMPUTE_BARRIER});")
         else:
             self.body.line("workgroup_barrier();")
 

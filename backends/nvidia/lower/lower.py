@@ -22,7 +22,16 @@ from warpwave.backends.nvidia.lower.outbox import (
     stores_come_last,
 )
 from warpwave.backends.nvidia.lower.producer import declare_places, init_rings, meet_cluster, produce
-from warpwave.backends.nvidia.lower.rings import can_produce, is_scalar_op, make_rings, pipelines, single_loads
+from warpwave.backends.nvidia.lower.readable import constant
+from warpwave.backends.nvidia.lower.rings import (
+    can_produce,
+    declare_rings,
+    is_scalar_op,
+    make_rings,
+    map_name,
+    pipelines,
+    single_loads,
+)
 from warpwave.backends.nvidia.lower.scattered import is_scattered, lower_scattered_store
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
@@ -46,6 +55,11 @@ def _lower_product(lw: NvidiaLowering, op: Op) -> None:
     ENGINES[lw.plan.products[op].engine](lw, op)
 
 
+def _lower_constant(lw: NvidiaLowering, op: Op) -> None:
+    """Constants are written where they are used."""
+    lw.names[op.result] = constant(op.attrs["value"], op.attrs["dtype"])
+
+
 def _lower_barrier(lw: NvidiaLowering, _: Op) -> None:
     """It also orders global memory within the block."""
     lw.barrier()
@@ -62,6 +76,7 @@ def _lower_store(lw: NvidiaLowering, op: Op) -> None:
 
 LOWER: dict[str, Callable[[NvidiaLowering, Op], None]] = {
     **COMMON,
+    "constant": _lower_constant,
     "mma": _lower_product,
     "grid": lower_grid,
     "barrier": _lower_barrier,
@@ -214,6 +229,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     lw.rings = make_rings(lw, stages)
     if lw.posted and stores_come_last(lw):
         lw.outbox = reuse_rings(lw)
+    declare_rings(lw)
     start = len(lw.body.lines)
     init_rings(lw)
     before, rest = _split_at_grid(lw)
@@ -221,7 +237,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
         lw.lower_op(op)
     keep = lw.prologue
     with lw.body.block(f"if (warp_id >= {lw.waves})"):
-        lw.body.line(f"ptx::fewer_registers<{PRODUCER_REGISTERS}>();" if lw.waves >= 8 else "")
+        lw.body.line(f"warpgroup::decrease_registers<{PRODUCER_REGISTERS}>();" if lw.waves >= 8 else "")
         with lw.body.block(f"if (warp_id == {lw.waves} && lane == 0)"):
             declare_places(lw)
             with own_blocks(lw):
@@ -229,7 +245,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
     _prefetch_maps(lw, start)
     with lw.body.block("else"):
         registers = _computing_registers(lw)
-        lw.body.line(f"ptx::more_registers<{registers}>();" if lw.waves >= 8 else "")
+        lw.body.line(f"warpgroup::increase_registers<{registers}>();" if lw.waves >= 8 else "")
         lw.plan.turns = lw.plan.turns and can_take_turns(lw)
         if lw.plan.turns:
             begin_turns(lw)
@@ -244,7 +260,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
                     lw.lower_op(op)
                 hand_back_singles(lw, rest, place_in_block)
         if lw.posted:
-            lw.body.line("if (lane == 0) ptx::bulk_wait_read<0>();")
+            lw.body.line("if (lane == 0) tma::store_async_read_wait();")
         lw.body.lines[place:place] = lw.prologue.lines  # only these warps need lanes' coordinates
         lw.body.locs[place:place] = lw.prologue.locs
         lw.prologue = keep
@@ -255,7 +271,7 @@ def _emit_specialised(lw: NvidiaLowering, stages: int) -> None:
 def _prefetch_maps(lw: NvidiaLowering, place: int) -> None:
     """The producer's tensor maps come while barriers are set up: the first copies need not wait for them."""
     for number in range(len(lw.maps)):
-        lw.body.lines.insert(place, f"  if (thread == {lw.waves * WARP}) ptx::prefetch_map(&map_{number});")
+        lw.body.lines.insert(place, f"  if (thread == {lw.waves * WARP}) ptx::prefetch_map(&{map_name(lw, number)});")
         lw.body.locs.insert(place, None)
 
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 from warpwave.backends.nvidia.layout import LANES, ROWS
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.operands import warp_origin
-from warpwave.backends.nvidia.lower.place import SWIZZLES
-from warpwave.backends.nvidia.lower.rings import begins_aligned, box_place, has_map, map_number, pipelines
+from warpwave.backends.nvidia.lower.place import ALIASES
+from warpwave.backends.nvidia.lower.rings import (
+    begins_aligned,
+    has_map,
+    map_name,
+    map_number,
+    pipelines,
+    tile_place,
+)
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Block, Op, walk
 from warpwave.tiles.simt.memory import lower_store, open_window
@@ -69,42 +76,29 @@ def lower_posted_store(lw: NvidiaLowering, op: Op) -> None:
     cols = 2 * len(layout.items) // len(blocks)
     panel = next(c for c in (64, 32, 16) if cols % c == 0)
     panels = cols // panel
-    number = map_number(lw, TensorMap(name, tuple(op.attrs["axes"]), ROWS, panel, 2 * panel))
+    target = map_name(lw, map_number(lw, TensorMap(name, tuple(op.attrs["axes"]), ROWS, panel, 2 * panel)))
     left = 1 if len(blocks) * panels % BUFFERS == 0 else 0  # copies that may still read when a buffer is used again
     if lw.outbox_in_rings:
         lw.barrier()  # all warps are done with what they read there
         lw.outbox_in_rings = False
     with body.block(f"if constexpr (tma_{name})"):
+        out, kind = lw.own_name(f"{name}_out"), f"{ALIASES[value.tile.dtype.name]}<{ROWS}, {panel}>"
+        body.line(f"constexpr shared_buffers<{kind}, {lw.outbox}, {BUFFER_BYTES}> {out};")
         window = open_window(lw, tensor, coords, value.tile, op)
         row, col = (warp_origin(lw, layout, axis) for axis in (0, 1))
         body.line(f"const int warp_row = {row}, warp_col = {col};")
         with body.each(len(blocks), "m"), body.each(panels, "panel"):
             body.line(f"const int turn = (m * {panels} + panel) % {BUFFERS};")
-            body.line(f"const u32 buffer = smem_at + {lw.outbox} + (warp_id * {BUFFERS} + turn) * {BUFFER_BYTES};")
-            body.line(f"if (lane == 0) ptx::bulk_wait_read<{left}>();")
+            body.line(f"const auto buffer = {out}[warp_id * {BUFFERS} + turn];")
+            body.line(f"if (lane == 0) tma::store_async_read_wait<{left}>();")
             body.line("__syncwarp();")
-            _fill(lw, source, cols, panel)
-            body.line("ptx::fence_async_shared();")
+            body.line(f"warp::store_panel(buffer, {source}, m, panel);")
+            body.line("fence_async_shared();")
             body.line("__syncwarp();")
+            row = f"{window.origins[0]} + warp_row + {lw.table(blocks)}[m]"
+            col = f"{window.origins[1]} + warp_col + panel * {panel}"
+            at = ", ".join([*tile_place(lw, op, coords)[:-2], row, col])
             with body.block("if (lane == 0)"):
-                row = f"warp_row + {lw.table(blocks)}[m]"
-                place = box_place(lw, op, coords, window.origins, row, f"warp_col + panel * {panel}")
-                body.line(f"const int place[] = {{{place}}};")
-                body.line(f"ptx::tensor_store(&map_{number}, buffer, place);")
-                body.line("ptx::bulk_commit();")
+                body.line(f"tma::store_async({target}, buffer, element({at}));")
     with body.block("else"):
         lower_store(lw, op)
-
-
-def _fill(lw: NvidiaLowering, source: str, cols: int, panel: int) -> None:
-    """Sixteen columns at a time, 16-byte units where the swizzle of the panel puts them."""
-    masks = SWIZZLES[2 * panel]
-    row = "((lane & 7) + (lane >> 3 & 1) * 8)"
-    swizzle = " ^ ".join(f"(lane >> {bit} & 1) * {mask}" for bit, mask in enumerate(masks) if mask)
-    with lw.body.each(panel // 16, "q"):
-        lw.body.line(f"const int first = m * {cols // 2} + panel * {panel // 2} + q * 8;")
-        lw.body.line("u32 x[4];")
-        halves = ", ".join(f"bits<u16>({source}.get(first + i * 2{plus}))" for plus in ("", " + 1"))
-        lw.body.line(f"EACH(i, 4) x[i] = bits<u32>(vec<u16, 2>{{{halves}}});")
-        lw.body.line(f"const u32 at = {row} * {2 * panel} + q * 32 + (lane >> 4) * 16;")
-        lw.body.line(f"ptx::stmatrix(buffer + (at ^ ({swizzle})), x);")

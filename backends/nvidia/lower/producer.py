@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from warpwave.backends.nvidia.lower.clusters import is_common
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
-from warpwave.backends.nvidia.lower.rings import Ring, at_stage, box_place, box_rows, map_of, producer_slice
+from warpwave.backends.nvidia.lower.place import NamedTile
+from warpwave.backends.nvidia.lower.rings import (
+    Ring,
+    RingLoop,
+    at_stage,
+    box_place,
+    box_rows,
+    map_name,
+    map_of,
+    producer_slice,
+    tile_place,
+)
 from warpwave.tiles.ir import Block, Op
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.memory import open_window
-from warpwave.tiles.simt.pipeline import Loop, StagedLoad, feeding, staged_loads
+from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
 
 
 def init_rings(lw: NvidiaLowering) -> None:
@@ -21,10 +32,10 @@ def init_rings(lw: NvidiaLowering) -> None:
     body = lw.body
     with body.block("if (thread == 0)"):
         for ring in dict.fromkeys(lw.rings.values()):
-            with body.each(ring.stages, "stage"), body.each(len(ring.groups), "group"):
-                at = f"smem_at + {ring.barriers} + (stage * {len(ring.groups)} + group) * 16"
-                body.line(f"ptx::mbarrier_init({at}, 1);")
-                body.line(f"ptx::mbarrier_init({at} + 8, {lw.waves * lw.plan.cluster});")
+            with body.each(ring.stages, "s"):
+                for group in range(len(ring.groups)):
+                    body.line(f"init_semaphore({ring.full(group, 's')}, 1);")
+                    body.line(f"init_semaphore({ring.empty(group, 's')}, {lw.waves * lw.plan.cluster});")
         body.line("ptx::fence_barrier_init();")
     if lw.plan.cluster > 1:
         meet_cluster(lw)
@@ -90,7 +101,7 @@ def _fill(lw: NvidiaLowering, op: Op, ring: Ring) -> None:
     body = lw.body
     (region,) = op.regions
     loads = staged_loads(region)
-    loop = Loop(lw, op, ring.loads(loads), ring.stages)
+    loop = RingLoop(lw, op, ring.loads(loads), ring.stages)
     trips, counter = lw.fresh("trips"), lw.fresh("iteration")
     body.line(f"const int {trips} = trip_count({', '.join(loop.bounds)});")
     with body.block(f"for (int {counter} = 0; {counter} < {trips}; ++{counter})"):
@@ -104,13 +115,27 @@ def _fill_stage(lw: NvidiaLowering, ring: Ring, ops: list[Op]) -> None:
     """Start the copies of one iteration, group by group."""
     loads = ring.loads(ops)
     for number, group in enumerate(ring.groups):
-        lw.body.line(f"ptx::mbarrier_wait({ring.empty(number)}, {ring.phase(number)} ^ 1);")
+        lw.body.line(f"wait({ring.empty(number)}, {ring.phase(number)} ^ 1);")
         total = sum(_bytes(loads[i]) for i in group)
-        lw.body.line(f"ptx::mbarrier_arrive_expect({ring.full(number)}, {total});")
+        lw.body.line(f"tma::expect_bytes({ring.full(number)}, {total});")
         for i in group:
-            with lw.body.block(""):
-                _copy(lw, loads[i], at_stage(ring, i), ring.full(number))
+            lw.comment(loads[i].op)
+            tile = at_stage(ring, i)
+            if lw.plan.cluster > 1 or not tile.name:
+                with lw.body.block(""):
+                    _copy(lw, loads[i], tile, f"(u32){ring.full(number)}")
+            else:
+                _load_tile(lw, loads[i], tile, ring.full(number))
         advance(lw, ring, number)
+
+
+def _load_tile(lw: NvidiaLowering, load: StagedLoad, target: NamedTile, semaphore: str) -> None:
+    """What lies outside the tensor arrives as zeros."""
+    _, _, *coords = load.op.operands
+    wanted = map_name(lw, map_of(lw, load.op, load.shared, load.tile.shape[0]))
+    at = ", ".join(tile_place(lw, load.op, coords))
+    unit = "coord" if load.op.attrs["unit"] == "tile" else "element"
+    lw.body.line(f"tma::load_async({target.name}, {wanted}, {unit}({at}), {semaphore});")
 
 
 def _panels(load: StagedLoad) -> int:
@@ -139,6 +164,6 @@ def _copy(lw: NvidiaLowering, load: StagedLoad, target: SharedTile, barrier: str
         at += f" + ({first}part * {box}) * {load.shared.pitch}"
         if common:
             everywhere = (1 << lw.plan.cluster) - 1
-            lw.body.line(f"ptx::tensor_load_multicast({at}, &map_{number}, {barrier}, place, {everywhere});")
+            lw.body.line(f"ptx::tensor_load_multicast({at}, &{map_name(lw, number)}, {barrier}, place, {everywhere});")
         else:
-            lw.body.line(f"ptx::tensor_load({at}, &map_{number}, {barrier}, place);")
+            lw.body.line(f"ptx::tensor_load({at}, &{map_name(lw, number)}, {barrier}, place);")

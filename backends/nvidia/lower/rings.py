@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.place import NamedTile, st_type
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import OPS, Block, Op, Value, walk
 from warpwave.tiles.simt.alignment import origin_divisor
 from warpwave.tiles.simt.context import SharedTile
 from warpwave.tiles.simt.memory import is_zero_fill
-from warpwave.tiles.simt.pipeline import StagedLoad, feeding, staged_loads
+from warpwave.tiles.simt.pipeline import Loop, StagedLoad, feeding, staged_loads
 from warpwave.tiles.simt.products import ancestors
 from warpwave.tiles.types import TileType
 
@@ -21,10 +23,16 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Ring:
-    """The stages of one or more pipelines that load equal tiles. Loads that are used together share barriers."""
+    """The stages of one or more pipelines that load equal tiles. Loads that are used together share semaphores.
 
-    name: str
+    C names: `arrays` of the tiles, and for each group how those of its `semaphores` begin, and `places`: the names of
+    its current stage and phase.
+    """
+
+    semaphores: tuple[str, ...]
     tiles: tuple[SharedTile, ...]
+    arrays: tuple[str, ...]
+    places: tuple[tuple[str, str], ...]
     stage_bytes: tuple[int, ...]
     groups: tuple[Group, ...]  # indices of loads
     stages: int
@@ -32,21 +40,19 @@ class Ring:
 
     def stage(self, group: int) -> str:
         """C name of the current stage of a group."""
-        return f"{self.name}_stage{group}"
+        return self.places[group][0]
 
     def phase(self, group: int) -> str:
         """C name of the parity of a group's current round through the ring."""
-        return f"{self.name}_phase{group}"
+        return self.places[group][1]
 
     def full(self, group: int, stage: str = "") -> str:
-        """C expression of the address of the barrier that says that a stage is filled."""
-        count = len(self.groups)
-        place = f"({stage or self.stage(group)} * {count} + {group})"
-        return f"smem_at + {self.barriers} + {place} * {BARRIER_BYTES}"
+        """C expression of the semaphore that says that a stage is filled."""
+        return f"{self.semaphores[group]}_arrived[{stage or self.stage(group)}]"
 
     def empty(self, group: int, stage: str = "") -> str:
-        """C expression of the address of the barrier that says that a stage may be overwritten."""
-        return f"{self.full(group, stage)} + {BARRIER_BYTES // 2}"
+        """C expression of the semaphore that says that a stage may be overwritten."""
+        return f"{self.semaphores[group]}_finished[{stage or self.stage(group)}]"
 
     def before(self, group: int) -> str:
         """C expression of the stage before a group's current one."""
@@ -184,14 +190,14 @@ def make_rings(lw: NvidiaLowering, stages: int) -> dict[Op, Ring]:
         groups = _groups(loop, loads)
         key = (groups, loop.attrs["stages"], *(load.attrs["type"] for load in loads))
         if key not in shared:
-            shared[key] = _make_ring(lw, f"ring{len(shared)}", loads, groups, loop.attrs["stages"] or stages)
+            shared[key] = _make_ring(lw, loads, groups, loop.attrs["stages"] or stages)
         rings[loop] = shared[key]
-    for number, load in enumerate(single_loads(lw)):
-        rings[load] = _make_ring(lw, f"single{number}", [load], ((0,),), lw.plan.single_stages)
+    for load in single_loads(lw):
+        rings[load] = _make_ring(lw, [load], ((0,),), lw.plan.single_stages)
     return rings
 
 
-def _make_ring(lw: NvidiaLowering, name: str, loads: list[Op], groups: tuple[Group, ...], stages: int) -> Ring:
+def _make_ring(lw: NvidiaLowering, loads: list[Op], groups: tuple[Group, ...], stages: int) -> Ring:
     tiles, sizes = [], []
     for load in loads:
         tile = lw.place_shared(load.result)
@@ -200,7 +206,33 @@ def _make_ring(lw: NvidiaLowering, name: str, loads: list[Op], groups: tuple[Gro
         tiles.append(tile)
         sizes.append(size)
     barriers = lw.allocate(BARRIER_BYTES * len(groups) * stages)
-    return Ring(name, tuple(tiles), tuple(sizes), groups, stages, barriers)
+    arrays = tuple(lw.own_name(_called(lw, load)) for load in loads)
+    called = ["_".join(arrays[i].removesuffix("_tile") for i in group) for group in groups]
+    if len(groups) == 1 and len(loads) > 1:
+        called = ["inputs"]  # the usual ring of a product's two operands
+    called = [lw.own_name(c) for c in called]
+    places = tuple(("stage", "phase") if c == "inputs" else (f"{c}_stage", f"{c}_phase") for c in called)
+    return Ring(tuple(called), tuple(tiles), arrays, places, tuple(sizes), groups, stages, barriers)
+
+
+def _called(lw: NvidiaLowering, load: Op) -> str:
+    """What a load's tiles are called: as the user does, or after the tensor."""
+    name = load.result.name or lw.kernel.param_names[lw.kernel.params.index(load.operands[0])]
+    return name if name.endswith("_tile") else f"{name}_tile"
+
+
+def declare_rings(lw: NvidiaLowering) -> None:
+    """The rings' tiles and semaphores, as objects of shared memory."""
+    for ring in dict.fromkeys(lw.rings.values()):
+        for tile, array, size in zip(ring.tiles, ring.arrays, ring.stage_bytes, strict=True):
+            kind = st_type(tile, size)
+            if kind:
+                lw.body.line(f"constexpr shared_tiles<{kind}, {tile.base}> {array};")
+        stride = BARRIER_BYTES * len(ring.groups)
+        for number, name in enumerate(ring.semaphores):
+            place = ring.barriers + number * BARRIER_BYTES
+            lw.body.line(f"constexpr ring_semaphores<{place}, {stride}> {name}_arrived;")
+            lw.body.line(f"constexpr ring_semaphores<{place + BARRIER_BYTES // 2}, {stride}> {name}_finished;")
 
 
 def _groups(loop: Op, loads: list[Op]) -> tuple[Group, ...]:
@@ -239,6 +271,24 @@ def map_number(lw: NvidiaLowering, wanted: TensorMap) -> int:
     return lw.maps.index(wanted)
 
 
+def map_name(lw: NvidiaLowering, number: int) -> str:
+    """The C name of a tensor map."""
+    return map_names(lw.maps)[number]
+
+
+def map_names(maps: Sequence[TensorMap]) -> list[str]:
+    """C names of tensor maps: after the tensor, with a number from its second one on."""
+    before = [sum(other.param == m.param for other in maps[:place]) for place, m in enumerate(maps)]
+    return [f"{m.param}_map{count + 1 if count else ''}" for m, count in zip(maps, before, strict=True)]
+
+
+def tile_place(lw: NvidiaLowering, op: Op, coords: Sequence[Value]) -> list[str]:
+    """A tile's coordinates in the order of ThunderKittens: those of other axes, then row and column."""
+    axes = op.attrs["axes"]
+    order = [axis for axis in range(len(coords)) if axis not in axes] + list(axes)
+    return [lw.name(coords[axis]) for axis in order]
+
+
 def box_rows(lw: NvidiaLowering) -> int:
     """The most rows that the bulk copy engine moves at once."""
     assert lw.target.tensor_maps is not None
@@ -251,6 +301,21 @@ def box_place(lw: NvidiaLowering, op: Op, coords: Sequence[Value], origins: Sequ
     return ", ".join([f"{origins[1]} + {col}", f"{origins[0]} + {row}", *others[::-1]])
 
 
-def at_stage(ring: Ring, load: int) -> SharedTile:
+def at_stage(ring: Ring, load: int) -> NamedTile:
     """A load's tile in its group's current stage."""
-    return replace(ring.tiles[load], shift=f"{ring.stage(ring.group_of(load))} * {ring.stage_bytes[load]}")
+    tile, size, stage = ring.tiles[load], ring.stage_bytes[load], ring.stage(ring.group_of(load))
+    name = f"{ring.arrays[load]}[{stage}]" if st_type(tile, size) else ""
+    fields = {f.name: getattr(tile, f.name) for f in dataclass_fields(tile)}
+    return NamedTile(**{**fields, "shift": f"{stage} * {size}"}, name=name)
+
+
+class RingLoop(Loop):
+    """A pipeline whose counter is written without what adds nothing."""
+
+    def count(self, iteration: str) -> None:
+        """Define the loop counter of an iteration."""
+        start, _, step = self.bounds
+        name = self.lw.define(self.body.args[0], self.body.args[0].name)
+        steps = f"({iteration}) * {step}" if not iteration.isidentifier() else f"{iteration} * {step}"
+        steps = iteration if step == "1" else steps
+        self.lw.body.line(f"const int {name} = {steps if start == '0' else f'{start} + {steps}'};")

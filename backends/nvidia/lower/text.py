@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
+from warpwave.backends.nvidia.lower.rings import map_names
 from warpwave.backends.nvidia.lowered import TensorMap
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
@@ -15,9 +17,10 @@ def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
     """The whole source: one text, or one with a producer and one without; `located` with line directives."""
     lines = [
         '#include "warpwave.cuh"',
+        '#include "warpwave/statements.cuh"',
         "",
-        "using namespace kittens;",
         "using namespace ww;",
+        "using namespace ww::tk;",
         "",
         *_variant(lowerings[0].kernel),
         "struct grid_sizes { int sizes[4]; };",
@@ -56,7 +59,8 @@ def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -
         lw.tables.text(),
         "",
         f"KERNEL({lw.plan.threads}, {'RESIDENT' if lw.plan.resident > 1 else lw.plan.blocks})",
-        f"void {lw.kernel.name}({', '.join(_parameters(lw, maps))}) {{",
+        f"void {_own_name(lw.kernel.name)}(",
+        ",\n".join(f"    {parameter}" for parameter in _parameters(lw, maps)) + ") {",
         "  extern __shared__ __align__(1024) u8 smem[];",
         "  const u32 smem_at = ptx::shared_address(smem);",
         f"  u8 *const scratch = smem + {lw.peak_shared_bytes};",
@@ -65,6 +69,15 @@ def _function(lw: NvidiaLowering, maps: Sequence[TensorMap], *, located: bool) -
         lw.body.located_text() if located else lw.body.text(),
         "}",
     ]
+
+
+def _own_name(kernel: str) -> str:
+    """The kernel's name where it is declared: in brackets if it is also a macro of statements.cuh."""
+    return (
+        f"({kernel})"
+        if re.fullmatch(r"mma?_r?At?Bt?(_in_flight)?|load_async|store_async|store_panel", kernel)
+        else kernel
+    )
 
 
 def _variant(kernel: Kernel) -> list[str]:
@@ -87,7 +100,7 @@ def _parameters(lw: NvidiaLowering, maps: Sequence[TensorMap]) -> list[str]:
             parameters.append(f"const __grid_constant__ {kind} {name}_")
         else:
             parameters.append(f"const {ctype(value.type.dtype)} {name}_")
-    parameters += [f"const __grid_constant__ ptx::tensor_map map_{i}" for i in range(len(maps))]
+    parameters += [f"const __grid_constant__ tensor_map {name}" for name in map_names(maps)]
     parameters += ["const __grid_constant__ grid_sizes grid", "int *status"]
     if any(op.name == "print" for op in walk(kernel.body)):
         parameters.append("u64 *prints")

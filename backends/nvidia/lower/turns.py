@@ -29,14 +29,12 @@ def begin_turns(lw: NvidiaLowering) -> None:
     """The first turn is the first warpgroup's, as if all others had just had theirs."""
     for group in range(1, _groups(lw)):
         for earlier in range(group):
-            lw.body.line(
-                f"if (warp_id / 4 == {group}) ptx::named_barrier_arrive({FIRST_BARRIER + earlier}, {_threads(lw)});"
-            )
+            lw.body.line(f"if (warp_id / 4 == {group}) group<{lw.waves}>::arrive({FIRST_BARRIER + earlier});")
 
 
 def await_turn(lw: NvidiaLowering) -> None:
     """Until all other warpgroups have issued their products."""
-    lw.body.line(f"ptx::named_barrier_sync({FIRST_BARRIER} + warp_id / 4, {_threads(lw)});")
+    lw.body.line(f"group<{lw.waves}>::sync({FIRST_BARRIER} + warp_id / 4);")
 
 
 def pass_turn(lw: NvidiaLowering) -> None:
@@ -44,15 +42,11 @@ def pass_turn(lw: NvidiaLowering) -> None:
     groups = _groups(lw)
     for ahead in range(1, groups):
         other = f"(warp_id / 4 + {ahead}) % {groups}"
-        lw.body.line(f"ptx::named_barrier_arrive({FIRST_BARRIER} + {other}, {_threads(lw)});")
+        lw.body.line(f"group<{lw.waves}>::arrive({FIRST_BARRIER} + {other});")
 
 
 def _groups(lw: NvidiaLowering) -> int:
     return lw.waves // 4
-
-
-def _threads(lw: NvidiaLowering) -> int:
-    return 32 * lw.waves
 
 
 def can_lag(lw: NvidiaLowering, ring: Ring) -> bool:
@@ -88,7 +82,7 @@ class Lag:
         body, begun = self.lw.body, "lag_begun"
         self.lw.prologue.line(f"bool {begun} = false;")
         body.line(f"const int signal_at = warp_id < 4 && !{begun} ? min({self.lw.plan.lag}, {self.trips}) : -1;")
-        body.line(f"if (warp_id >= 4 && !{begun}) ptx::named_barrier_sync({FIRST_BARRIER}, {_threads(self.lw)});")
+        body.line(f"if (warp_id >= 4 && !{begun}) group<{self.lw.waves}>::sync({FIRST_BARRIER});")
         body.line(f"{begun} = true;")
 
     def in_loop(self, iteration: str) -> None:
@@ -100,4 +94,4 @@ class Lag:
         self._signal(f"signal_at == {self.trips}")
 
     def _signal(self, condition: str) -> None:
-        self.lw.body.line(f"if ({condition}) ptx::named_barrier_arrive({FIRST_BARRIER}, {_threads(self.lw)});")
+        self.lw.body.line(f"if ({condition}) group<{self.lw.waves}>::arrive({FIRST_BARRIER});")

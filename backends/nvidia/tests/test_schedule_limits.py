@@ -55,7 +55,7 @@ def rescaled(q: gl, k: gl, v: gl, o: gl, *, MOVED):
 def test_no_turns_where_warps_wait_for_shared_memory(moved):
     options = {"warps": 12, "turns": True, "allow_spills": True}
     built = rescaled.compile(*[ww.spec("bf16[384,64]")] * 4, MOVED=moved, target="nvidia:sm90a", options=options)
-    assert bool(re.search(r"named_barrier_sync\(\d+ \+ warp_id / 4", built.source)) == (not moved)
+    assert bool(re.search(r"group<\d+>::sync\(\d+ \+ warp_id / 4", built.source)) == (not moved)
 
 
 @ww.kernel

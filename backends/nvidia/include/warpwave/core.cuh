@@ -8,6 +8,15 @@
 #define GLOBAL
 #define LAMBDA
 #define TABLE static __device__ constexpr
+// A table of `count` integers whose entry i is an expression.
+#define PLACES(name, count, place) \
+  static __device__ constexpr struct name##_type { \
+    int entries[count]; \
+    DEVICE constexpr name##_type() : entries{} { \
+      for (int i = 0; i < count; ++i) entries[i] = place; \
+    } \
+    DEVICE constexpr int operator[](int i) const { return entries[i]; } \
+  } name{};
 #define KERNEL(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
 #define F32_NAN __int_as_float(0x7fc00000)
 #define F32_INF __int_as_float(0x7f800000)
@@ -43,7 +52,8 @@ WW_VECTOR_OPERATOR(*)
 #undef WW_VECTOR_OPERATOR
 
 // The values that one lane holds of a tile: N items in vectors of W.
-template <class T, int N, int W = 1> struct tile {
+template <class T_, int N, int W = 1> struct tile {
+  using T = T_;
   static constexpr int items = N, width = W;
   vec<T, W> v[N / W];
   DEVICE T get(int i) const {

@@ -56,7 +56,7 @@ template <class T> constexpr bool is_f32 = false;
 template <> constexpr bool is_f32<float> = true;
 
 // The registers keep their values and their place in the program: after a wait for wgmma, before what reads them.
-template <class R> DEVICE void pin(R &t) {
+template <is_register_tile R> DEVICE void pin(R &t) {
   using T = typename R::T;
   EACH(i, R::height) EACH(j, R::width) EACH(k, R::packed_per_tile) {
     auto &p = t.tiles[i][j].data[k];
