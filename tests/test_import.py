@@ -25,6 +25,11 @@ def test_import_loads_no_gpu_library_and_no_rich():
     assert not loaded
 
 
+def test_a_target_loads_its_own_backend_only():
+    code = "import sys; from warpwave.tiles.runtime import registry; registry.resolve('reference'); print(*sys.modules)"
+    assert not [name for name in run(code).split() if name.startswith("warpwave.backends")]
+
+
 def test_import_is_quick(tmp_path):
     """Less than 0.2 s of CPU beyond NumPy's; where a busy machine slows everything, 1.5 times NumPy's own.
 

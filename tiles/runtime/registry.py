@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,32 @@ class Plugin:
     problem: str = ""
 
 
-def plugins() -> dict[str, Plugin]:
+class _Plugins(Mapping[str, Plugin]):
+    """Backends by name, each imported when it is first asked for: a launch on one needs no other."""
+
+    def __init__(self, points: Mapping[str, EntryPoint]) -> None:
+        self._points = points
+        self._loaded: dict[str, Plugin] = {}
+
+    def __getitem__(self, name: str) -> Plugin:
+        if name not in self._loaded:
+            self._loaded[name] = _plugin(self._points[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._points))
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+
+def plugins() -> Mapping[str, Plugin]:
     """All registered backends by name; a broken one is there with its problem."""
     return _load()
 
 
 @functools.cache
-def _load() -> dict[str, Plugin]:
+def _load() -> Mapping[str, Plugin]:
     found: dict[str, EntryPoint] = {}
     for point in _entry_points():
         other = found.setdefault(point.name, point)
@@ -44,7 +63,7 @@ def _load() -> dict[str, Plugin]:
                 f"{_owner(point)} ({point.value})",
                 hint=f"uninstall one: pip uninstall {_owner(point)}",
             )
-    return {name: _plugin(point) for name, point in sorted(found.items())}
+    return _Plugins(found)
 
 
 def _entry_points() -> Iterable[EntryPoint]:
