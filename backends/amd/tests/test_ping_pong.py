@@ -25,7 +25,7 @@ WAVES = 8
 DTYPES = {"bf16": ml_dtypes.bfloat16, "fp8e4m3": ml_dtypes.float8_e4m3fn, "fp8e4m3fnuz": ml_dtypes.float8_e4m3fnuz}
 # Elements of depth of a step, and of what the baselines are counted per.
 CASES = {("gfx950", "bf16"): (64, 64), ("gfx950", "fp8e4m3"): (128, 128), ("gfx942", "bf16"): (32, 64)}
-# HipKittens' loops, compiled: instructions of a wave per 64 of depth, 128 for fp8 (facts/amd_baselines.md).
+# Instructions of a wave per 64 of depth, 128 for fp8, in HipKittens' loops (f09e968; branch cdna3), clang 22.
 BEST = {
     ("gfx950", "bf16"): {"mfma": 64, "ds": 24, "loads": 8, "waits": 5, "barriers": 8, "scalar": 28, "vector": 0},
     ("gfx950", "fp8e4m3"): {"mfma": 32, "ds": 24, "loads": 8, "waits": 5, "barriers": 8, "scalar": 17, "vector": 7},

@@ -21,7 +21,7 @@ struct Target {
   int compute_units;
 };
 
-// Wait states: shared/facts/amd.md section 4 = CDNA3 ISA table 11, CDNA4 ISA table 38, LLVM GCNHazardRecognizer.
+// Wait states: CDNA3 ISA table 11, CDNA4 ISA table 38, LLVM GCNHazardRecognizer.
 inline constexpr Target kTargets[2] = {
     {"gfx942", 1, 64 * 1024, 512, 32, true, false, {5, 7, 11, 19}, {3, 5, 9, 17}, 11, 9, 304},
     {"gfx950", 2, 160 * 1024, 1280, 64, false, true, {5, 8, 12, 20}, {4, 6, 10, 18}, 19, 17, 256},
