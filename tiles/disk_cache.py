@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +19,33 @@ def folder(owner: str) -> Path:
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "warpwave"
     )
     return Path(base) / owner
+
+
+def place(owner: str, parts: Sequence[str], suffix: str) -> Path:
+    """The file for what these texts determine, told from all others by every text and where each one ends."""
+    import hashlib  # importing the language does without
+
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return folder(owner) / (digest.hexdigest() + suffix)
+
+
+def load(path: Path) -> str | None:
+    """The text that was kept in a file of the cache; None if there is none, or inside `bypassed`."""
+    if is_bypassed():
+        return None
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+
+
+def save(path: Path, text: str) -> None:
+    """Keep a text for `load`, but not inside `bypassed`."""
+    if not is_bypassed():
+        write_whole(path, text.encode())
 
 
 def write_whole(path: Path, data: bytes) -> None:

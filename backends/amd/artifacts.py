@@ -105,15 +105,10 @@ def own_version() -> str:
 
 def load(path: Path) -> Artifact | None:
     """The artifact, if it was kept."""
-    if disk_cache.is_bypassed():
-        return None
-    try:
-        return Artifact.from_json(path.read_text())
-    except FileNotFoundError:
-        return None
+    text = disk_cache.load(path)
+    return None if text is None else Artifact.from_json(text)
 
 
 def save(path: Path, artifact: Artifact) -> None:
     """Keep an artifact."""
-    if not disk_cache.is_bypassed():
-        disk_cache.write_whole(path, artifact.to_json().encode())
+    disk_cache.save(path, artifact.to_json())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import shutil
 import subprocess
@@ -107,18 +106,9 @@ def code_object(asm: str, target: str) -> bytes:
     return _cached([asm, compiler.identity, *arguments], ".hsaco", build)
 
 
-def cache_directory() -> Path:
-    """Where built code is kept."""
-    return disk_cache.folder("amd")
-
-
 def cache_file(parts: Sequence[str], suffix: str) -> Path:
     """Where the cache keeps what these texts determine."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return cache_directory() / (digest.hexdigest() + suffix)
+    return disk_cache.place("amd", parts, suffix)
 
 
 def _cached(parts: Sequence[str], suffix: str, build: Callable[[Path], bytes]) -> bytes:

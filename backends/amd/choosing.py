@@ -6,7 +6,7 @@ and `explain()` says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,16 +92,17 @@ def choose(offer: Offer, make: Callable[[str], Artifact]) -> Artifact:
             failure = error if name == MULTISTAGE else failure
             continue
         if made.resources is None or fits(made.resources):
-            return _explained(made, offer, notes)
+            return explained(made, offer, notes)
         notes.append(f"not {name}: {shortfall(made.resources, made.waves)}")
         unfit = made if name == MULTISTAGE else unfit
     if unfit is None:
         assert failure is not None
         raise failure
-    return _explained(unfit, offer, notes)
+    return explained(unfit, offer, notes)
 
 
-def _explained(made: Artifact, offer: Offer, notes: list[str]) -> Artifact:
+def explained(made: Artifact, offer: Offer, notes: Sequence[str] = ()) -> Artifact:
+    """With the reason of the offer, and why others gave way."""
     head = [f"schedule {made.schedule}: {offer.why}"] if offer.why else []
     return replace(made, reasons=(*head, *notes, *made.reasons))
 

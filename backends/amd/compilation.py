@@ -16,15 +16,15 @@ from warpwave.backends.amd.resources import fits
 from warpwave.tiles.errors import ResourceError, UnsupportedError
 from warpwave.tiles.ir import Kernel
 
-ASKED = "schedule"  # the option
-
 if TYPE_CHECKING:
     from warpwave.backends.amd.lower.lower import Lowered
+
+ASKED = "schedule"  # the option
 
 
 def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any], *, simulated: bool = False) -> AmdProgram:
     """The built kernel; ResourceError if it does not fit, unless the option `allow_spills` is set."""
-    choices = {name: value for name, value in options.items() if name != "allow_spills"}
+    choices = _choices(options)
     path = artifacts.place(kernel, target.name, choices)
     artifact = artifacts.load(path)
     if artifact is None:
@@ -36,6 +36,11 @@ def compiled(kernel: Kernel, target: Target, options: Mapping[str, Any], *, simu
     return AmdProgram(kernel, target, artifact, simulated)
 
 
+def _choices(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that change code."""
+    return {name: value for name, value in options.items() if name != "allow_spills"}
+
+
 def settled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with the schedule that the kernel takes, for whoever looks at its lowering without its program."""
     from warpwave.backends.amd.choosing import offered
@@ -43,7 +48,7 @@ def settled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> dict[
 
     if len(offered(kernel, target, options).names) == 1:
         return dict(options)
-    choices = {name: value for name, value in options.items() if name != "allow_spills"}
+    choices = _choices(options)
     found = artifacts.load(artifacts.place(kernel, target.name, choices))
     try:
         taken = (found or chosen(kernel, target, choices)).schedule
@@ -54,13 +59,12 @@ def settled(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> dict[
 
 def chosen(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:
     """The kernel lowered by the schedule that was asked for, or else by the best; built where that decides."""
-    from warpwave.backends.amd.choosing import choose, offered  # a hit in the cache does without
+    from warpwave.backends.amd.choosing import choose, explained, offered  # a hit in the cache does without
 
     offer = offered(kernel, target, options)
     if len(offer.names) > 1:
         return choose(offer, lambda name: _built(kernel, target, {**options, ASKED: name}))
-    made = lowered(kernel, target, options)
-    return replace(made, reasons=(f"schedule {made.schedule}: {offer.why}", *made.reasons)) if offer.why else made
+    return explained(lowered(kernel, target, options), offer)
 
 
 def _built(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Artifact:

@@ -54,20 +54,16 @@ def own_version() -> str:
 
 def load(path: Path) -> tuple[Lowered, Mapping[str, Any] | None] | None:
     """The lowered kernel, if it was kept, and its resources, if they were looked at."""
-    if disk_cache.is_bypassed():
+    text = disk_cache.load(path)
+    if text is None:
         return None
-    try:
-        found = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
+    found = json.loads(text)
     return _lowered_from(found["lowered"]), found["resources"]
 
 
 def save(path: Path, lowered: Lowered, resources: Mapping[str, Any] | None) -> None:
     """Keep a lowered kernel."""
-    if not disk_cache.is_bypassed():
-        text = json.dumps({"lowered": _lowered_to(lowered), "resources": resources})
-        disk_cache.write_whole(path, text.encode())
+    disk_cache.save(path, json.dumps({"lowered": _lowered_to(lowered), "resources": resources}))
 
 
 # -- as JSON ------------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ def autotune(configs: Sequence[Config], key: Sequence[str] | None = None) -> Cal
 class TunedKernel(Kernel):
     """A kernel with configurations to choose from."""
 
+    _suggests = False  # other configurations were tried already, the kernel's own
+
     def __init__(self, kernel: Kernel, configs: Sequence[Config], key: Sequence[str] | None) -> None:
         if not isinstance(kernel, Kernel):
             raise TileTypeError(
@@ -94,9 +96,6 @@ class TunedKernel(Kernel):
         name = self._backend(bound, target)[0]
         taken, chosen = self._with_best(bound, name, options)
         return super()._compiled(taken, name, chosen)
-
-    def _suggest(self, error: ResourceError, *_: Any) -> None:
-        """Other configurations were tried already, the kernel's own."""
 
     def _with_best(self, bound: Bound, target: str, options: Mapping[str, Any]) -> tuple[Bound, Mapping[str, Any]]:
         best = self._tuning(bound, target, options).best

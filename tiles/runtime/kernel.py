@@ -21,7 +21,7 @@ from warpwave.tiles.runtime.binding import Binder, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.derived import Derived
-from warpwave.tiles.runtime.fitting import Build, suggest
+from warpwave.tiles.runtime.fitting import suggest
 from warpwave.tiles.runtime.quick import Routes
 from warpwave.tiles.runtime.signature import REQUIRED, Signature, place, read_signature
 
@@ -30,6 +30,8 @@ Samples = Callable[[np.random.Generator], Iterable[Mapping[str, Any]]]
 
 class Kernel:
     """A kernel function. Call it to launch it, `compile` it to look at it or to run it later."""
+
+    _suggests = True  # a configuration that fits, in the error of one that does not
 
     def __init__(self, function: types.FunctionType, local_names: Mapping[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -190,19 +192,10 @@ class Kernel:
                 self._built(bound, backend, target, choices, other)
 
             alternatives = getattr(backend, "alternatives", {})  # see backend.OffersAlternatives
-            self._suggest(error, constants, options, alternatives, build)
+            if self._suggests:
+                suggest(error, constants, options, alternatives, build)
             raise
         return Compiled(self.name, target, constants, origins, bound.types, captured, program, self._binder)
-
-    def _suggest(
-        self,
-        error: ResourceError,
-        constants: Mapping[str, Any],
-        options: Mapping[str, Any],
-        alternatives: Mapping[str, tuple[Any, ...]],
-        build: Build,
-    ) -> None:
-        suggest(error, constants, options, alternatives, build)
 
     def _built(
         self, bound: Bound, backend: Backend, target: str, options: Mapping[str, Any], constants: dict[str, Any]

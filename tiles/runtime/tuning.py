@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -75,24 +74,15 @@ class Tuning:
 
 def place(parts: Sequence[str]) -> Path:
     """The file that holds a tuning, by all that it depends on."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return disk_cache.folder("tuned") / f"{digest.hexdigest()}.json"
+    return disk_cache.place("tuned", parts, ".json")
 
 
 def load(path: Path) -> Tuning | None:
     """The tuning, if it was kept."""
-    if disk_cache.is_bypassed():
-        return None
-    try:
-        return Tuning.from_json(path.read_text())
-    except FileNotFoundError:
-        return None
+    text = disk_cache.load(path)
+    return None if text is None else Tuning.from_json(text)
 
 
 def save(path: Path, tuning: Tuning) -> None:
     """Keep a tuning."""
-    if not disk_cache.is_bypassed():
-        disk_cache.write_whole(path, tuning.to_json().encode())
+    disk_cache.save(path, tuning.to_json())
