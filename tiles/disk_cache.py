@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -30,6 +30,16 @@ def place(owner: str, parts: Sequence[str], suffix: str) -> Path:
         data = part.encode()
         digest.update(len(data).to_bytes(8, "little") + data)
     return folder(owner) / (digest.hexdigest() + suffix)
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """Differs when a file of these changes, comes, goes or gets another name."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def load(path: Path) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -96,11 +95,7 @@ def place(kernel: Kernel, target: str, options: Mapping[str, Any]) -> Path:
 @cache
 def own_version() -> str:
     """Differs with every source file that a lowering runs through, and so between releases."""
-    files = sorted(path for folder, pattern in _SOURCES for path in folder.glob(pattern))
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+    return disk_cache.digest_of(path for folder, pattern in _SOURCES for path in folder.glob(pattern))
 
 
 def load(path: Path) -> Artifact | None:

@@ -45,11 +45,7 @@ def own_version() -> str:
         release = version("warpwave")
     except PackageNotFoundError:  # run from the source tree
         release = ""
-    files = sorted(path for folder, pattern in _SOURCES for path in folder.glob(pattern))
-    digest = hashlib.sha256(release.encode())
-    for path in files:
-        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+    return release + disk_cache.digest_of(path for folder, pattern in _SOURCES for path in folder.glob(pattern))
 
 
 def load(path: Path) -> tuple[Lowered, Mapping[str, Any] | None] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from warpwave.backends.amd.arguments import Argument
 from warpwave.backends.amd.model.cu import Memory, chip_of
 from warpwave.backends.amd.model.rates import CALIBRATED
+from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.runtime.backend import Measurement
@@ -54,7 +54,4 @@ def _matrix_dtype(kernel: Kernel) -> str:
 @cache
 def version() -> str:
     """Differs with every source file that modelled times depend on."""
-    digest = hashlib.sha256()
-    for path in sorted([*_BACKEND.glob("model/*.py"), _BACKEND / "rates.py", _BACKEND / "arch.py"]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return disk_cache.digest_of([*_BACKEND.glob("model/*.py"), _BACKEND / "rates.py", _BACKEND / "arch.py"])
