@@ -136,6 +136,9 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
         plan.reasons.append("4 waves: one on each SIMD, with all of its registers")
         return 4
     if found:
+        wanted = _waves_of_constraints(kernel, found, plan)
+        if wanted:
+            return wanted
         largest = max(_elements(op.result.tile) for op in found)
         held = _held_registers(found)
         waves = 8 if held > MOST_HELD * 4 or largest > 128 * 128 else 4 if largest > 32 * 32 else 1
@@ -145,6 +148,16 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     waves = min(8, max(1, 1 << max(0, (largest // 1024).bit_length() - 1)))
     plan.reasons.append(f"{waves} waves: the largest register tile has {largest} elements, about 16 a lane")
     return waves
+
+
+def _waves_of_constraints(kernel: Kernel, found: list[Op], plan: Plan) -> int | None:
+    """What the first `over=` of a product's accumulator asks for; another one has to ask for as many (see `_over`)."""
+    shared = families(kernel)
+    asked = next((over for op in found if (over := constraint(kernel, op, shared)) is not None), None)
+    if asked is None:
+        return None
+    plan.reasons.append(f"{asked[0] * asked[1]} waves: over={asked}")
+    return asked[0] * asked[1]
 
 
 def _held_registers(found: list[Op]) -> int:

@@ -7,8 +7,8 @@ import pytest
 
 import warpwave as ww
 from warpwave.conformance.contract import TARGETS, allowed
-from warpwave.conformance.tests.test_cases import GFX942, GFX950, assert_within
-from warpwave.conformance.verdicts import Level, judge
+from warpwave.conformance.tests.test_cases import GFX942, GFX950, assert_within, by_reference, ran
+from warpwave.conformance.verdicts import Level, judge, same_bits
 from warpwave.tiles.reference import CONTRACT
 
 SIMULATED = pytest.mark.parametrize("target", [GFX942, GFX950])
@@ -28,11 +28,42 @@ def sums(x: ww.gl, total: ww.gl, running: ww.gl, backwards: ww.gl, before: ww.gl
 def test_sums_of_negative_zeros_are_negative_zeros(target, columns):
     x = np.full((3, columns), -0.0, np.float32)
     outputs = {n: np.ones((3, columns), np.float32) for n in ("running", "backwards", "before")}
-    own = assert_within(sums, target, {"x": x, "total": np.ones(3, np.float32), **outputs})
+    arguments = {"x": x, "total": np.ones(3, np.float32), **outputs}
+    own = assert_within(sums, target, arguments)
+    expected = by_reference(sums, arguments)  # NumPy's own sum of them is +0
+    assert all(same_bits(own[name], expected[name]).all() for name in ("total", *outputs))
     for name in ("running", "backwards"):
         assert np.signbit(own[name][:, 0]).all() == (name == "running" or columns == 5)
     assert np.signbit(own["total"]).all() == (columns == 5)  # the fifth column is outside x, and reads as +0
     assert not np.signbit(own["before"]).any()  # begins with +0
+
+
+def test_a_sum_whose_zero_is_certain_has_one_sign():
+    x = np.full((3, 5), -0.0, np.float32)
+    arguments = {"x": x, "total": np.ones(3, np.float32)} | {n: x + 1 for n in ("running", "backwards", "before")}
+    ir = sums.compile(**arguments, target="reference").ir
+    estimates = allowed(ir, arguments, "reference")
+    assert all((estimate.bound == 0).all() for estimate in estimates.values())
+
+
+@ww.kernel
+def limited(x: ww.gl, wide: ww.gl, same: ww.gl, untouched: ww.gl):
+    tile = ww.load(x, (0,), ww.rv[x.dtype, 8])
+    ww.store(wide, (0,), tile, saturate=True)
+    ww.store(same, (0,), tile, saturate=True)
+    ww.store(untouched, (0,), tile)
+
+
+@pytest.mark.parametrize("target", ["reference", GFX942, GFX950])
+@pytest.mark.parametrize("dtype", [ww.f16, ww.bf16, ww.f32, ww.fp8e5m2], ids=str)
+def test_saturating_casts_limit_infinities_to_formats_that_hold_them(target, dtype):
+    x = np.array([1, -0.0, np.inf, -np.inf, np.nan, 3, -4, 0], np.float32).astype(dtype.numpy)
+    outputs = {"wide": np.zeros(8, np.float32), "same": np.zeros(8, dtype.numpy), "untouched": np.zeros(8, dtype.numpy)}
+    own = ran(limited, target, {"x": x, **outputs})
+    for name, largest in (("wide", float(np.finfo(np.float32).max)), ("same", dtype.max)):
+        assert own[name].astype(np.float32)[2:4].tolist() == [largest, -largest]
+        assert same_bits(np.delete(own[name], [2, 3]), np.delete(x, [2, 3]).astype(own[name].dtype)).all()
+    assert same_bits(own["untouched"], x).all()
 
 
 @ww.kernel

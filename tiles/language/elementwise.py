@@ -453,12 +453,13 @@ def cast(x: Any, dtype: DType, *, rounding: str | None = None, saturate: bool | 
     `saturate` (default true for fp8 and for float to integer, else false): values beyond the largest
     finite one, and infinities, become it; NaN stays NaN, and 0 as an integer. Not saturating, a float
     format overflows to infinity, or to NaN where it has none, and an integer wraps. A finite value that
-    is rounded away from infinity stops at the largest finite one, as in IEEE 754.
+    is rounded away from infinity stops at the largest finite one, as in IEEE 754. To the dtype that the
+    tile has already, only `saturate=True` changes anything.
     """
     tile = x if isinstance(x, Tile) else as_tile(x)
     if not isinstance(dtype, DType):
         raise TileTypeError(f"cast takes a dtype such as f32, got {dtype!r}")
-    if tile.dtype == dtype:
+    if tile.dtype == dtype and not (saturate and dtype.has_inf):
         return tile
     to_int = tile.dtype.is_float and dtype.is_int
     rounding = rounding or ("rtz" if to_int else "rne")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from warpwave.tiles.dtypes import DType, f32
 from warpwave.tiles.reference.accuracy import CONTRACT
 from warpwave.tiles.reference.bounded import Bounded, settle
-from warpwave.tiles.reference.contract import running_sum
+from warpwave.tiles.reference.contract import running_sum, total
 from warpwave.tiles.reference.formats import format_of
 
 Array = npt.NDArray[Any]
@@ -58,11 +58,11 @@ def accumulated(terms: Terms, dtype: DType, loss: float) -> Bounded:
     underflow = np.asarray(terms.additions) * np.where(terms.unit < fmt.tiny, fmt.tiny, 0.0)
     gamma = _gamma(terms.additions, loss + 2.0**-52)
     error = np.where(representable, 0.0, gamma * terms.magnitude + underflow)
-    total = terms.total
+    exact = terms.total
     overflow = (np.asarray(terms.additions) > 0) & ~(terms.magnitude + error <= fmt.largest)
     with np.errstate(invalid="ignore"):  # an infinite limit and an infinite error: an overflow, which settles it
-        low, high = total.low - error, total.high + error
-    return settle(total.value, low, high, overflow).rounded(dtype)
+        low, high = exact.low - error, np.where(error == 0, exact.high, exact.high + error)  # -0 + 0 is +0
+    return settle(exact.value, low, high, overflow).rounded(dtype)
 
 
 def _with_specials(finite: Bounded, special: Array, has_special: Array, loose: Array) -> Bounded:
@@ -85,7 +85,7 @@ class Whole:
 
     def total(self, x: Array) -> Array:
         """The sum."""
-        return np.asarray(x.sum(axis=self.axis))
+        return total(x, self.axis)
 
     def least(self, x: Array) -> Array:
         """The smallest term."""

@@ -129,6 +129,11 @@ def reduce_extreme(name: str, x: Array, axis: int, nan: str) -> Array:
     return np.where(result == 0, zero, result)
 
 
+def total(x: Array, axis: int, dtype: Any = np.float64) -> Array:
+    """The sum along an axis. NumPy begins a sum of floats with +0, which makes one of -0 alone +0."""
+    return np.asarray(x.sum(axis=axis, dtype=dtype, initial=-0.0 if np.dtype(dtype).kind == "f" else 0))
+
+
 def _reduce(function: Callable[..., Any]) -> Callable[[Op, Array], Array]:
     def reduced(op: Op, x: Array) -> Array:
         dtype, axis = op.result.tile.dtype, op.attrs["axis"]
@@ -204,7 +209,7 @@ OPS: dict[str, Callable[..., Array]] = {
     "bitcast": _bitcast,
     "reduce_max": _reduce_extreme,
     "reduce_min": _reduce_extreme,
-    "reduce_sum": _reduce(np.sum),
+    "reduce_sum": _reduce(total),
     "reduce_prod": _reduce(np.prod),
     "cumsum": _cumsum,
     "mma": _mma,

@@ -245,7 +245,10 @@ DEVICE _Float16 f16_of(float x) {
   return (_Float16)x;
 }
 
-template <Rounding R, bool Saturate> DEVICE float f32_from(float x) { return x; }
+template <Rounding R, bool Saturate> DEVICE float f32_from(float x) {
+  constexpr float largest = 0x1.fffffep127f;
+  return Saturate && __builtin_fabsf(x) > largest ? __builtin_copysignf(largest, x) : x;  // what is beyond: infinities
+}
 template <Rounding R, bool Saturate> DEVICE _Float16 f16_from(float x) {
   if constexpr (R == rne && !Saturate) return f16_of(x);
   else return bits<_Float16>((u16)encode<f16_format, R, Saturate>(x));

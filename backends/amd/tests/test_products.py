@@ -164,6 +164,15 @@ def test_over_says_how_waves_split_the_accumulator(over):
     assert choice.over == over
 
 
+@pytest.mark.parametrize("over", [(1, 1), (2, 1), (1, 2), (2, 4), (3, 1)], ids=str)
+def test_over_says_how_many_waves_there_are_if_the_options_do_not(over):
+    kernel = captured(constrained, constrained_arguments(), over=over)
+    plan = make_plan(kernel, TARGETS["gfx942"], {})
+    assert (plan.waves, plan.reasons[0]) == (over[0] * over[1], f"{over[0] * over[1]} waves: over={over}")
+    if over == (2, 1):
+        agree(kernel, constrained_arguments())
+
+
 def test_over_that_is_not_the_number_of_waves_is_an_error_at_the_line():
     kernel = captured(constrained, constrained_arguments(), over=(3, 1))
     with pytest.raises(UnsupportedError, match="asks for 3 waves") as error:

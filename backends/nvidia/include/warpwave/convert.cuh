@@ -12,7 +12,10 @@ DEVICE float f32_from_fp8e5m2(fp8e5m2 x) { return decode_fp8<fp8e5m2_format>(bit
 DEVICE float f32_from_fp8e4m3fnuz(u8 x) { return decode<fp8e4m3fnuz_format>(x); }
 DEVICE float f32_from_fp8e5m2fnuz(u8 x) { return decode<fp8e5m2fnuz_format>(x); }
 
-template <Rounding R, bool Saturate> DEVICE float f32_from(float x) { return x; }
+template <Rounding R, bool Saturate> DEVICE float f32_from(float x) {
+  constexpr float largest = 0x1.fffffep127f;
+  return Saturate && fabsf(x) > largest ? copysignf(largest, x) : x;  // what is beyond: infinities
+}
 template <Rounding R, bool Saturate> DEVICE f16 f16_from(float x) {
   u16 code;
   if constexpr (R == rne && !Saturate) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(code) : "f"(x));
