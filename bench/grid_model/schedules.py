@@ -1,9 +1,10 @@
-"""What each schedule's code would take for the tiles of a product, modelled: what `schedule="auto"` goes by.
+"""What each schedule's code would take for the tiles of a kernel, modelled: what `schedule="auto"` goes by.
 
-    python -m warpwave.bench.grid_model.schedules [--out FILE.json]
+    python -m warpwave.bench.grid_model.schedules [--only {products,chains}] [--out FILE.json]
 
-The machine code of Warpwave's own GEMM is executed by the simulator for one compute unit and replayed by the timing
-model: one workgroup alone, and as many as a compute unit holds while all others load as well.
+The machine code of Warpwave's own GEMM and attention is executed by the simulator for one compute unit and replayed by
+the timing model: one workgroup alone, and as many as a compute unit holds while all others load as well. With --only
+the other rows stay as they are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from warpwave.backends.amd.model.schedules import DEPTH, FIGURES
 from warpwave.backends.amd.model.traffic import TileGemm
 from warpwave.backends.amd.plan import INTERLEAVE, MULTISTAGE, PING_PONG
 from warpwave.backends.amd.tuned import DEPTH_BYTES
+from warpwave.bench.grid_model import chains
 from warpwave.bench.grid_model.replays import DTYPES, built, fitting, recorded
 
 SCHEDULES = (MULTISTAGE, PING_PONG, INTERLEAVE)
@@ -58,8 +60,8 @@ def row(target: str, dtype: str, tile: tuple[int, int], schedule: str, *, transp
     }
 
 
-def rows() -> Iterator[dict[str, Any]]:
-    """All targets, dtypes and tiles."""
+def products() -> Iterator[dict[str, Any]]:
+    """Single products: all targets, dtypes, orders of the operands and tiles."""
     for target in TARGETS:
         for dtype in DTYPES[target]:
             for along in (True, False):
@@ -70,16 +72,34 @@ def rows() -> Iterator[dict[str, Any]]:
                             yield found
 
 
+def chained() -> Iterator[dict[str, Any]]:
+    """Chains of two products."""
+    return (found for chain, schedule in chains.chains() if (found := chains.row(chain, schedule)) is not None)
+
+
+KINDS = {"products": products, "chains": chained}
+
+
+def rows(only: str = "") -> Iterator[dict[str, Any]]:
+    """Those of one kind, or all; of the others what is kept."""
+    for kind, made in KINDS.items():
+        if only in ("", kind):
+            yield from made()
+        else:
+            yield from (kept for kept in json.loads(FIGURES.read_text()) if ("masked" in kept) == (kind == "chains"))
+
+
 def main() -> None:
     """Model all rows and write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=KINDS, default="")
     parser.add_argument("--out", type=Path, default=FIGURES)
-    out: Path = parser.parse_args().out
+    arguments = parser.parse_args()
     found = []
-    for each in rows():
+    for each in rows(arguments.only):
         found.append(each)
         print(json.dumps(each), flush=True)
-    out.write_text("[\n" + ",\n".join(json.dumps(each) for each in found) + "\n]\n")
+    arguments.out.write_text("[\n" + ",\n".join(json.dumps(each) for each in found) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,38 @@ def product(m=256, n=256, step=64, *, dtype="bf16", transpose_a=False, transpose
     ).ir
 
 
+def heads(dtype="bf16", width=128, rows=256, step=64, **constants):
+    """Attention."""
+    specs = [ww.spec(f"{dtype}[?,?,?,{width}]")] * 4
+    return attention.compile(*specs, target="reference", BQ=rows, BK=step, **constants).ir
+
+
+def captured(kernel):
+    return kernel.compile(*[ww.spec("bf16[?,?]")] * 3, target="reference").ir
+
+
+@ww.kernel
+def two_sums(a: gl, b: gl, c: gl):
+    """Two products in a loop, none of what became of the other."""
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    first, second = ww.zeros(rt[f32, 64, 64]), ww.zeros(rt[f32, 64, 64])
+    for k in ww.pipeline(cdiv(a.cols, 64)):
+        rows, columns = ww.load(a, (m, k), st[bf16, 64, 64]), ww.load(b, (n, k), st[bf16, 64, 64])
+        first, second = ww.mma_ABt(first, rows, columns), ww.mma_AB(second, rows, columns)
+    ww.store(c, (m, n), first + second)
+
+
+@ww.kernel
+def scaled(a: gl, b: gl, c: gl):
+    """A product of more than what is loaded."""
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    acc = ww.zeros(rt[f32, 64, 64])
+    for k in ww.pipeline(cdiv(a.cols, 64)):
+        rows, columns = ww.load(a, (m, k), st[bf16, 64, 64]), ww.load(b, (n, k), st[bf16, 64, 64])
+        acc = ww.mma_ABt(acc * 0.5, rows, columns)
+    ww.store(c, (m, n), acc)
+
+
 @lru_cache
 def default_program():
     return BACKEND.compile(product(), "amd:gfx950", {})
@@ -94,14 +126,54 @@ def test_the_first_choice_by_tile(target, tile, step, first):
 
 
 @pytest.mark.parametrize(
+    ("target", "tile", "first"),
+    [
+        ("gfx950", (256, 64, 128), "ping-pong"),
+        ("gfx950", (256, 64, 64), "ping-pong"),
+        ("gfx950", (128, 64, 128), "multistage"),
+        ("gfx950", (64, 64, 64), "multistage"),
+        ("gfx942", (256, 32, 128), "ping-pong"),
+        ("gfx942", (64, 64, 64), "multistage"),
+    ],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_first_choice_of_attention(target, tile, first, causal):
+    rows, step, width = tile
+    offer = offered(heads("bf16", width, rows, step, causal=causal), TARGETS[target], {})
+    assert offer.names[0] == first
+    tiles = " x ".join(map(str, tile)) if rows > 64 else "128 x 64 x 64 tiles, the nearest that were modelled"
+    assert offer.why.startswith(f"modelled clocks of {tiles}")
+    assert ", 4096 deep, alone on a compute unit/of a full one: " in offer.why
+
+
+def test_figures_of_attention_up_to_a_diagonal_are_others():
+    whole, masked = (offered(heads(causal=causal), TARGETS["gfx950"], {}) for causal in (False, True))
+    assert whole.names == masked.names
+    assert whole.why != masked.why
+
+
+def test_a_default_call_of_attention_with_many_queries_takes_ping_pong(monkeypatch):
+    """What the README says of it; few queries take more blocks of the default schedule. Nothing is built."""
+    monkeypatch.setattr(compilation, "find_compiler", lambda: None)
+    for shape, rows, schedule in (("4,32,4096,128", 256, "ping-pong"), ("1,8,1024,128", 128, "multistage")):
+        kernel = attention.capture(*[ww.spec(f"bf16[{shape}]")] * 4, target="amd:gfx950")
+        found = compilation.chosen(kernel, TARGETS["gfx950"], {})
+        assert (kernel.constants["BQ"], found.schedule) == (rows, schedule)
+        asked = compilation.chosen(kernel, TARGETS["gfx950"], {"schedule": schedule})
+        assert found.source == asked.source
+
+
+@pytest.mark.parametrize(
     ("kernel", "why"),
     [
         (lambda: product(dtype="f32", step=32), "nothing is modelled with operands of f32"),
         (lambda: product(dtype="fp8e4m3fnuz", step=128), "nothing is modelled with operands of fp8e4m3fnuz"),
+        (lambda: heads("f32"), "nothing is modelled with operands of f32"),
         (
-            lambda: attention.compile(*[ww.spec("bf16[1,1,64,64]")] * 4, target="reference").ir,
-            "nothing is modelled but loops of one product",
+            lambda: captured(two_sums),
+            "nothing is modelled but loops of one product of the two tiles that they load, and ",
         ),
+        (lambda: captured(scaled), "nothing is modelled but loops of one product"),
     ],
 )
 def test_what_the_model_does_not_speak_about_stays_multistage(kernel, why):
@@ -169,7 +241,7 @@ def test_a_single_stage_leaves_the_default_which_computes_right():
 
 
 def test_what_the_kernel_fixes_rules_out_others():
-    """Eight waves by `over=`: four waves cannot have it, not even those of the default."""
+    """Eight waves by `over=`: four waves cannot have it."""
     program = eighths_by_hand.compile(*[ww.spec("bf16[?,?]")] * 2, ww.spec("f32[?,?]"), target="amd:gfx950:sim").program
     head, note = reasons(program)
     assert head.startswith("schedule ping-pong: modelled clocks of 128 x 128 tiles")
@@ -261,3 +333,19 @@ def test_charts_and_layouts_are_of_the_schedule_that_is_taken():
     assert BACKEND.schedules(product(64, 64), "amd:gfx950", {}) == []
     settled = compilation.settled(product(), TARGETS["gfx950"], {"stages": 2})
     assert settled == {"stages": 2, "schedule": "ping-pong"}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lse", [False, True])
+@pytest.mark.parametrize(
+    ("target", "dtype", "width"),
+    [("gfx950", d, w) for d, w in (("bf16", 128), ("bf16", 64), ("f16", 128), ("f16", 64), ("bf16", 96), ("bf16", 32))]
+    + [("gfx942", d, w) for d, w in (("bf16", 128), ("f16", 128), ("bf16", 64))],
+)
+def test_whatever_attention_is_suggested_can_be_built_as_offered(target, dtype, width, lse, causal):
+    """Figures are of one variant, of bf16 with lse: others have about as many registers, which must not be too many."""
+    whole = [ww.spec(f"{dtype}[4,32,4096,{width}]")] * 4
+    specs = [*whole, ww.spec("f32[?,?,?]")] if lse else whole
+    program = attention.compile(*specs, causal=causal, target=f"amd:{target}:sim").program
+    assert program.artifact.schedule == offered(program.kernel, TARGETS[target], {}).names[0]

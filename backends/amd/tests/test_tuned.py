@@ -66,5 +66,46 @@ ATTENTION = "warpwave.kernels.attention:attention"
     ],
 )
 def test_attention_steps(target, heads, keys, expected):
-    arguments = {"q": ww.spec(heads), "k": ww.spec(keys), "v": ww.spec(keys), "o": ww.spec(heads), "lse": None}
-    assert dict(constants_for(ATTENTION, target, arguments)) == expected
+    assert dict(attention_constants(target, heads, keys)) == expected
+
+
+def attention_constants(target, heads, keys="", **constants):
+    q, k = ww.spec(heads), ww.spec(keys or heads)
+    arguments = {"q": q, "k": k, "v": k, "o": q, "lse": None, **constants}
+    return constants_for(ATTENTION, target, arguments)
+
+
+MANY = "bf16[4,32,4096,128]"
+
+
+@pytest.mark.parametrize(
+    ("target", "heads", "expected"),
+    [
+        ("amd:gfx950", MANY, {"BQ": 256, "BK": 64}),
+        ("amd:gfx950:sim", "f16[4,32,4096,96]", {"BQ": 256, "BK": 64}),
+        ("amd:gfx950", "bf16[4,32,4096,64]", {"BQ": 256, "BK": 128}),
+        ("amd:gfx950", "bf16[64,32,100,128]", {}),  # no more queries than one block has
+        ("amd:gfx950", "bf16[1,8,4096,128]", {}),  # 128 blocks of 256 queries for 256 compute units
+        ("amd:gfx950", "bf16[4,32,4096,160]", {}),  # wider than what is modelled
+        ("amd:gfx950", "bf16[0,32,4096,128]", {}),
+        ("amd:gfx942", MANY, {"BQ": 256, "BK": 32}),
+    ],
+)
+def test_attention_takes_256_queries_where_there_are_enough(target, heads, expected):
+    assert dict(attention_constants(target, heads)) == expected
+
+
+def test_attention_constants_of_the_call_stay_and_others_suit_them():
+    assert dict(attention_constants("amd:gfx950", "bf16[4,32,4096,64]", BQ=128)) == {"BK": 128}
+    assert dict(attention_constants("amd:gfx950", "bf16[4,32,4096,64]", BK=64)) == {"BQ": 256, "BK": 64}
+    assert dict(attention_constants("amd:gfx950", "bf16[4,32,4096,64]", D=128)) == {"BQ": 256, "BK": 64}
+
+
+def test_causal_attention_counts_the_keys_that_blocks_see():
+    """A block of 256 queries has 4 masked steps, which it waits for with 1024 keys, not with 4096."""
+    short, long = (
+        attention_constants("amd:gfx950", f"bf16[{b},16,{n},128]", causal=True) for b, n in ((16, 1024), (4, 4096))
+    )
+    assert dict(short) == {}
+    assert dict(long) == {"BQ": 256, "BK": 64}
+    assert long.reasons["BQ"].startswith("modelled 256 x 64: ")

@@ -17,7 +17,7 @@ def figures(monkeypatch):
 
     def use(**clocks):
         table = {name.replace("_", "-"): Figure(n, n) for name, n in clocks.items()}
-        monkeypatch.setattr(schedules, "_figures", lambda: {("gfx950", 2, True): {(128, 128): table}})
+        monkeypatch.setattr(schedules, "_figures", lambda: {("gfx950", 2, "product", True): {(128, 128): table}})
         found = ranking(Product("gfx950", 2, True, (128, 128)))
         assert found is not None
         return found.names
