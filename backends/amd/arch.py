@@ -69,15 +69,26 @@ class Hazards:
     """Wait states between dependent instructions that the hardware does not interlock; of a matrix result by passes.
 
     `matrix_to_same` is for an accumulator that goes on by the same instruction, `matrix_to_overlap` for one that
-    shares registers otherwise.
+    shares registers otherwise. `single` are products of f32. `addend_to_vector`: from reading an accumulator, except in
+    those, to overwriting it. `mask` is a scalar register that a vector instruction wrote, `lanes` a use of a vector
+    register through DPP or by swapping lanes, `store` the data of a store of three dwords or more.
     """
 
     matrix_to_factor: dict[int, int]
     matrix_to_vector: dict[int, int]
     matrix_to_overlap: dict[int, int]
     matrix_to_same: dict[int, int]
+    single_to_vector: dict[int, int]
+    single_to_overlap: dict[int, int]
+    addend_to_vector: dict[int, int]
     vector_to_matrix: int = 2
+    vector_to_lanes: int = 2
     transcendental_to_vector: int = 1
+    mask_to_vector: int = 2
+    mask_to_lane_select: int = 4
+    mask_to_division: int = 4
+    mask_to_memory: int = 5
+    store_to_overwrite: int = 2
     pointer_to_load: int = 1  # from a scalar write of M0 to a direct load
 
     @property
@@ -104,6 +115,7 @@ class Target:
     max_agprs: int = 256
     register_granule: int = 8
     max_waves_per_simd: int = 8
+    max_waves_per_group: int = 16
     simds_per_cu: int = 4
     max_vmcnt: int = 63
     max_lgkmcnt: int = 15
@@ -243,7 +255,15 @@ def _hazards(later: int) -> Hazards:
     """CDNA3 ISA guide table 11; on CDNA4 (table 38) results of 4 passes and more come a state `later`."""
     at_use = {2: 5, 4: 7 + later, 8: 11 + later, 16: 19 + later}
     overlap = {2: 3 + later, 4: 5 + later, 8: 9 + later, 16: 17 + later}
-    return Hazards(at_use, at_use, overlap, matrix_to_same={2: 2, 4: 0, 8: 0, 16: 0})
+    return Hazards(
+        at_use,
+        at_use,
+        overlap,
+        matrix_to_same={2: 2, 4: 0, 8: 0, 16: 0},
+        single_to_vector={2: 4, 4: 6, 8: 10, 16: 18},
+        single_to_overlap={2: 2, 4: 4, 8: 8, 16: 16},
+        addend_to_vector={2: 1, 4: 3, 8: 7, 16: 15},
+    )
 
 
 # -- targets ------------------------------------------------------------------------------------------

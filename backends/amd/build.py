@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.landing import check_landing
+from warpwave.backends.amd.spacing import spaced
 from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, UnsupportedError
 
@@ -29,6 +31,7 @@ FLAGS = (
     "-gline-tables-only",
     "-ffile-compilation-dir=.",  # the folder of a build is a temporary one
 )
+FINISH = "spaced"  # what is done to the compiler's assembly: the cache tells it from one without
 REMEDY = "pip install 'ziglang>=0.17'"
 
 
@@ -85,11 +88,11 @@ def compile_to_asm(source: str, target: str, defines: tuple[str, ...] = ()) -> s
     def build(folder: Path) -> bytes:
         (folder / "kernel.hip").write_text(source)
         _run([*compiler.command, *arguments, "-o", "kernel.s", "kernel.hip"], folder, f"compile for {target}")
-        asm = (folder / "kernel.s").read_bytes()
-        check_landing(asm.decode())
-        return asm
+        asm = (folder / "kernel.s").read_text()
+        check_landing(asm)
+        return spaced(asm, TARGETS[target]).encode()
 
-    return _cached([source, compiler.identity, *arguments], ".s", build).decode()
+    return _cached([source, compiler.identity, *arguments, FINISH], ".s", build).decode()
 
 
 def code_object(asm: str, target: str) -> bytes:

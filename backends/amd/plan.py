@@ -78,6 +78,9 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     plan.producers = _producers(kernel, options, plan.schedule)
     plan.asked_stages = bool(options.get("stages"))
     plan.waves = _choose_waves(kernel, options, plan)
+    if plan.all_waves > target.max_waves_per_group:
+        message = f"{plan.all_waves} waves, a workgroup of {target.name} has at most {target.max_waves_per_group}"
+        raise UnsupportedError(message, loc=kernel.loc, hint="pass fewer waves=, or split over= into fewer parts")
     shared = families(kernel)
     for op in products(kernel):
         plan.mmas[op] = _plan_mma(kernel, op, target, plan, shared)

@@ -180,6 +180,13 @@ def test_over_that_is_not_the_number_of_waves_is_an_error_at_the_line():
     assert error.value.loc is not None
 
 
+@pytest.mark.parametrize(("over", "options"), [((8, 4), {}), ((2, 2), {"waves": 32})])
+def test_more_waves_than_a_workgroup_has_are_refused(over, options):
+    kernel = captured(constrained, constrained_arguments(), over=over)
+    with pytest.raises(UnsupportedError, match="32 waves, a workgroup of gfx950 has at most 16"):
+        make_plan(kernel, TARGETS["gfx950"], options)
+
+
 def test_int8_products_wrap():
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-128, 128, (32, 64)).astype(np.int8) for _ in range(2))
