@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from warpwave.backends.amd.model.choice import GAIN
 from warpwave.backends.amd.model.cu import chip_of
 from warpwave.backends.amd.model.schedules import Chain, Figure, ranking, tiles_of
+
+CLEARLY = 0.97  # of the usual step's time: what another must reach to be preferred
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def choose_step(usual: Chain, whole: Whole, given: Mapping[int, int]) -> Choice 
     clocks = dict(_modelled(usual, [*fitting, usual.tile], whole))
     mine = Step(*usual.tile[:2])
     best = min(clocks, key=lambda step: clocks[step], default=mine)
-    return Choice(best if clocks.get(mine, float("inf")) * GAIN > clocks.get(best, 0) else mine, clocks)
+    return Choice(best if clocks.get(mine, float("inf")) * CLEARLY > clocks.get(best, 0) else mine, clocks)
 
 
 def _modelled(usual: Chain, tiles: list[tuple[int, ...]], whole: Whole) -> Iterator[tuple[Step, float]]:

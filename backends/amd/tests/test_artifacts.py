@@ -165,7 +165,10 @@ def test_keys_depend_on_target_options_compiler_and_sources(monkeypatch):
 
 
 def test_own_version_covers_what_a_lowering_imports():
-    """Every module that compiling loads and that could change its result is among the hashed files."""
+    """Every module that compiling loads and that could change its result is among the hashed files.
+
+    Shapes are unknown: what would choose constants for them, which are in the key as well, is not loaded.
+    """
     code = """
 import sys
 import warpwave as ww
@@ -173,7 +176,7 @@ from warpwave.backends.amd import artifacts
 from warpwave.kernels.attention import attention
 from warpwave.tiles import disk_cache
 with disk_cache.bypassed():
-    attention.compile(*[ww.spec("bf16[1,1,64,64]")] * 4, target="amd:gfx950")
+    attention.compile(*[ww.spec("bf16[?,?,?,64]")] * 4, target="amd:gfx950")
 hashed = {str(path.resolve()) for folder, pattern in artifacts._SOURCES for path in folder.glob(pattern)}
 from pathlib import Path
 loaded = {str(Path(m.__file__).resolve()) for n, m in sys.modules.items() if n.startswith("warpwave.") and m.__file__}
