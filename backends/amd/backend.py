@@ -8,14 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.amd.arch import TARGETS
+from warpwave.backends.amd.arguments import Argument
 from warpwave.backends.amd.build import REMEDY, find_compiler
 from warpwave.backends.amd.compilation import compiled, settled
 from warpwave.backends.amd.program import AmdProgram
 from warpwave.backends.amd.runtime import hip
 from warpwave.backends.amd.runtime.devices import devices, target_of
 from warpwave.backends.amd.tuned import constants_for
+from warpwave.tiles.errors import TileError
 from warpwave.tiles.ir import Kernel
-from warpwave.tiles.runtime.backend import Diagnosis, Target
+from warpwave.tiles.runtime.backend import Diagnosis, Measurement, Target
 
 if TYPE_CHECKING:
     from warpwave.tiles.drawing import Chart, TileLayout
@@ -73,6 +75,20 @@ class AmdBackend:
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""
         return constants_for(kernel, target, arguments)
+
+    def clock(self, program: AmdProgram, arguments: Mapping[str, Argument]) -> str:
+        """The device, or the model, and what machine code depends on besides source."""
+        from warpwave.backends.amd.measuring import clock
+
+        return clock(program, arguments)
+
+    def measure(
+        self, programs: Sequence[AmdProgram], arguments: Mapping[str, Argument]
+    ) -> Sequence[Measurement | TileError]:
+        """By HIP events on a device, by the model on the simulator."""
+        from warpwave.backends.amd.measuring import measure
+
+        return measure(programs, arguments)
 
 
 @cache

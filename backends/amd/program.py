@@ -18,9 +18,9 @@ from warpwave.backends.amd.build import code_object, compile_to_asm
 from warpwave.backends.amd.resources import read_resources
 from warpwave.backends.amd.runtime.devices import Device, choose, devices
 from warpwave.backends.amd.runtime.launcher import Feedback, Launcher
-from warpwave.tiles.errors import CheckFailed, UnsupportedError
+from warpwave.tiles.errors import CheckFailed
 from warpwave.tiles.ir import Kernel, Op, Value
-from warpwave.tiles.runtime.backend import Measurement, Number
+from warpwave.tiles.runtime.backend import Number
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class AmdProgram:
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        self._launcher  # noqa: B018  # made here, not at the first launch, which several threads may reach at once
+        self.launcher  # noqa: B018  # made here, not at the first launch, which several threads may reach at once
 
     @property
     def source(self) -> str:
@@ -71,7 +71,7 @@ class AmdProgram:
 
     def run(self, arguments: Mapping[str, Argument]) -> None:
         """Execute on the arrays' device, for arrays in host memory on a device of this kind, else simulated."""
-        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
+        device = self.device(arguments)
         if device is not None:
             self._run_on(device, arguments)
             return
@@ -79,18 +79,22 @@ class AmdProgram:
             _say_once(self.target.name)
         self.simulate(arguments)
 
+    def device(self, arguments: Mapping[str, Argument]) -> Device | None:
+        """Where a launch runs; None for the simulator."""
+        return None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
+
     def _run_on(self, device: Device, arguments: Mapping[str, Argument]) -> None:
         geometry = self.packer.geometry(arguments)
         if geometry.blocks:
-            reported = self._launcher.launch(device, arguments, geometry)
+            reported = self.launcher.launch(device, arguments, geometry)
             if reported.prints is not None:
                 show_prints(self._print_ops, len(geometry.sizes), reported.prints)
-            self._raise_failed_check(reported.status)
+            self.raise_failed_check(reported.status)
 
     def again(self, arguments: Mapping[str, Argument]) -> Callable[[Sequence[int], Sequence[Number]], bool] | None:
         """See `tiles.runtime.backend.LaunchesAgain`."""
-        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
-        return None if device is None else self._launcher.again(device, arguments, self.packer.geometry(arguments))
+        device = self.device(arguments)
+        return None if device is None else self.launcher.again(device, arguments, self.packer.geometry(arguments))
 
     def simulate(self, arguments: Mapping[str, Argument], **how: Any) -> Report | None:
         """Execute on the simulator, with its options; its report, or None for an empty grid."""
@@ -103,7 +107,7 @@ class AmdProgram:
         status, report = self._simulation.launch(arguments, geometry, prints, **how)
         for words in prints:
             show_prints(self._print_ops, len(geometry.sizes), words)
-        self._raise_failed_check(status)
+        self.raise_failed_check(status)
         return report
 
     def time(self, arguments: Mapping[str, Argument], *, groups: Sequence[int] | None = None, **how: Any) -> Timing:
@@ -121,22 +125,6 @@ class AmdProgram:
 
         return record_with(run, self._simulation.program(geometry.wide), groups).timed(**how)
 
-    @property
-    def clock(self) -> str:
-        """See `tiles.runtime.backend.MeasuresTime`."""
-        from warpwave.backends.amd.model.launch import version
-
-        return f"model {version()}"
-
-    def measure(self, arguments: Mapping[str, Argument]) -> Measurement:
-        """What a launch takes by the model. No time is taken on a device yet."""
-        from warpwave.backends.amd.model.launch import launch_time
-
-        device = None if self.simulated else choose(arguments, self.target.name, self.kernel.name)
-        if device is not None:
-            raise UnsupportedError(f"times are modelled, and {device.name} is a device", hint="add ':sim' to target=")
-        return launch_time(self, arguments)
-
     @cached_property
     def packer(self) -> Packer:
         """What turns arguments into the kernel's parameters."""
@@ -147,7 +135,8 @@ class AmdProgram:
         return WAVE * self.artifact.waves
 
     @cached_property
-    def _launcher(self) -> Launcher:
+    def launcher(self) -> Launcher:
+        """What starts it on devices."""
         arch, artifact = self.target.name, self.artifact
         feedback = Feedback(bool(artifact.checks), CAPACITY if artifact.prints else 0)
         return Launcher(self.kernel, arch, self._threads, self.packer, self._code_for, feedback)
@@ -167,7 +156,8 @@ class AmdProgram:
             Op("print", [Value(t) for t in p.tiles], {"message": p.message}, [], [], None) for p in self.artifact.prints
         ]
 
-    def _raise_failed_check(self, number: int) -> None:
+    def raise_failed_check(self, number: int) -> None:
+        """CheckFailed for the number that a launch reported; 0 for none."""
         if number:
             check = self.artifact.checks[number - 1]
             raise CheckFailed(check.message, loc=check.loc)

@@ -9,15 +9,18 @@ from typing import Any
 
 from warpwave.backends.nvidia import build, sass
 from warpwave.backends.nvidia.arch import TARGETS
+from warpwave.backends.nvidia.artifacts import own_version
 from warpwave.backends.nvidia.compilation import compiled
 from warpwave.backends.nvidia.gate import ALTERNATIVES
 from warpwave.backends.nvidia.program import NvidiaProgram
 from warpwave.backends.nvidia.runtime import devices, driver
+from warpwave.backends.nvidia.runtime.measuring import measure
+from warpwave.backends.nvidia.runtime.packing import Argument
 from warpwave.backends.nvidia.tuned import constants_for
 from warpwave.tiles.drawing.data import TileLayout
-from warpwave.tiles.errors import UnsupportedError
+from warpwave.tiles.errors import TileError, UnsupportedError
 from warpwave.tiles.ir import Kernel
-from warpwave.tiles.runtime.backend import Diagnosis, Target
+from warpwave.tiles.runtime.backend import Diagnosis, Measurement, Target
 from warpwave.tiles.runtime.registry import SIMULATED
 
 
@@ -70,6 +73,18 @@ class NvidiaBackend:
     def constants_for(self, kernel: str, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Tuned constants of the library's kernels."""
         return constants_for(kernel, target, arguments)
+
+    def clock(self, program: NvidiaProgram, arguments: Mapping[str, Argument]) -> str:
+        """The device, and what machine code depends on besides source; not the driver."""
+        device = devices.choose(arguments, program.target, program.kernel.name)
+        compiler = build.find_compiler()
+        return "\n".join((device.name, compiler.version if compiler else "", own_version()))
+
+    def measure(
+        self, programs: Sequence[NvidiaProgram], arguments: Mapping[str, Argument]
+    ) -> Sequence[Measurement | TileError]:
+        """By CUDA events, on copies of what is written, with other data in the L2 cache."""
+        return measure(programs, arguments)
 
 
 @cache  # asked at every launch

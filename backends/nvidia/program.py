@@ -72,14 +72,15 @@ class NvidiaProgram:
         It returns at once. It waits for the kernel if arrays are in host memory (they are copied to the device,
         and what was written is copied back), or if the kernel has checks or prints.
         """
-        self._launcher.launch(arguments)
+        self.launcher.launch(arguments)
 
     def again(self, arguments: Mapping[str, Array | int | float | bool]) -> Relaunch | None:
         """See `tiles.runtime.backend.LaunchesAgain`."""
-        return self._launcher.again(arguments)
+        return self.launcher.again(arguments)
 
     @cached_property
-    def _launcher(self) -> Launcher:
+    def launcher(self) -> Launcher:
+        """What starts it on devices."""
         return Launcher(self.kernel, self.lowered, self.target, self._code)
 
     def _code(self, wide: int, tma: int, device: Device) -> bytes:

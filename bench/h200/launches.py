@@ -158,7 +158,7 @@ def _bare_launch(torch: Any, x: Any, y: Any) -> Callable[[], Any]:
     from cuda.bindings import driver
 
     program: Any = softmax.compile(x, y).program
-    launcher = program._launcher
+    launcher = program.launcher
     program.run(softmax._bind((x, y), {}).arrays)
     (plan,) = launcher._plans.values()
     buffer, lowered, handle = launcher._buffer(), launcher.lowered, plan.function.handle

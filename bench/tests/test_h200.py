@@ -12,6 +12,7 @@ import pytest
 from warpwave.bench.h200 import check, environment, report, run, timing, upstream
 from warpwave.bench.h200.case import Case
 from warpwave.bench.h200.rows import Row, all_rows
+from warpwave.tiles.runtime.timing import FEWEST, MOST
 
 ROWS = list(all_rows())
 
@@ -77,8 +78,8 @@ def test_functions_are_timed_in_turn_with_a_flush_before_each():
 
 def test_a_short_function_is_run_at_most_so_often():
     torch = FakeTorch()
-    assert timing.measure(torch, {"f": torch.work(0.001)}, 1000)["f"].runs == timing.MOST
-    assert timing.measure(torch, {"f": torch.work(500.0)}, 100)["f"].runs == timing.FEWEST
+    assert timing.measure(torch, {"f": torch.work(0.001)}, 1000)["f"].runs == MOST
+    assert timing.measure(torch, {"f": torch.work(500.0)}, 100)["f"].runs == FEWEST
 
 
 def row_of(ours, peers, error=0.5, **work):

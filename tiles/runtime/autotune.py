@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from warpwave.tiles import ir
 from warpwave.tiles.capture.dependencies import freeze
-from warpwave.tiles.errors import ResourceError, TileError, TileTypeError, TileValueError, UnsupportedError
-from warpwave.tiles.runtime import tuning
+from warpwave.tiles.errors import (
+    CheckFailed,
+    LaunchError,
+    ResourceError,
+    TileError,
+    TileTypeError,
+    TileValueError,
+    UnsupportedError,
+)
+from warpwave.tiles.runtime import registry, tuning
 from warpwave.tiles.runtime.arrays import Array, borrow
-from warpwave.tiles.runtime.backend import MeasuresTime
+from warpwave.tiles.runtime.backend import Measurement, MeasuresTime, Number, Program
 from warpwave.tiles.runtime.binding import Argument, Bound
 from warpwave.tiles.runtime.cache import OnceCache
 from warpwave.tiles.runtime.compiled import Compiled
 from warpwave.tiles.runtime.kernel import Kernel
 from warpwave.tiles.runtime.signature import place
-from warpwave.tiles.runtime.spans import duplicate
 from warpwave.tiles.runtime.spec import ArraySpec, ScalarSpec
-from warpwave.tiles.runtime.tuning import Config, Trial, Tuning
-
-UNMEASURED = "the first that can be built, since nothing was measured"
+from warpwave.tiles.runtime.tuning import Config, Outcome, Refused, Trial, Tuning, Untimed, decided
 
 
 def autotune(configs: Sequence[Config], key: Sequence[str] | None = None) -> Callable[[Kernel], TunedKernel]:
     """Decorator above `@ww.kernel`: try these configurations, and use the fastest.
 
-    Times are those of the target's programs (`backend.MeasuresTime`): measured on a device, or modelled where the
-    backend has a model. They are found anew for other dtypes, constants, options and targets, and for other shapes of
-    the tensors named in `key` (of all tensors if there is none). A constant or option that the call gives goes first.
+    Times are the backend's (`backend.MeasuresTime`): measured on the arrays' device, or modelled where there is a
+    model. They are found anew for other dtypes, constants, options, targets and devices, and for other shapes of the
+    tensors named in `key` (of all tensors if there is none). A constant or option that the call gives goes first.
     What was found is kept on disk; `kernel.tuning(...)` gives it, and `explain()` says it.
     """
     if not configs:
@@ -82,8 +87,8 @@ class TunedKernel(Kernel):
         name = self._backend(bound, target)[0]
         found = self._tuning(bound, name, chosen)
         compiled = self._compiled(bound, name, chosen)
-        tuned = dict.fromkeys(self._offered(bound, chosen)[found.best].constants, f"tuned: {found.reason}")
-        return dataclasses.replace(compiled, origins={**compiled.origins, **tuned})
+        tuned = dict.fromkeys(self._offered(bound, chosen)[found.best].constants, "tuned")
+        return dataclasses.replace(compiled, origins={**compiled.origins, **tuned}, tuning=found)
 
     def capture(self, *args: Any, target: str | None = None, **kwargs: Any) -> ir.Kernel:
         """The IR of the configuration that is used."""
@@ -114,30 +119,50 @@ class TunedKernel(Kernel):
 
     def _tuning(self, bound: Bound, target: str, options: Mapping[str, Any]) -> Tuning:
         shapes = tuple(_shape(bound.arguments[name]) for name in self._key)
-        key = (target, tuple(bound.types.values()), shapes, freeze(bound.constants), freeze(dict(options)))
+        where = next((array.device for array in bound.arrays.values()), None)
+        key = (target, where, tuple(bound.types.values()), shapes, freeze(bound.constants), freeze(dict(options)))
         return self._tunings.get(key, lambda: self._tuned(bound, target, options, shapes))
 
     def _tuned(self, bound: Bound, target: str, options: Mapping[str, Any], shapes: Sequence[Hashable]) -> Tuning:
         offered = self._offered(bound, options)
         if len(offered) == 1:
-            return Tuning((Trial(str(offered[0]), None, "not measured"),), 0, "the only configuration")
+            return Tuning((Trial(str(offered[0]), None, "not measured"),), 0, "the only one")
         built = [self._attempt(bound, target, options, config) for config in offered]
-        clocks = {b.program.clock for b in built if isinstance(b, Compiled) and isinstance(b.program, MeasuresTime)}
-        told = [b.source if isinstance(b, Compiled) else str(b) for b in built]
-        path = tuning.place([self.path, target, repr(shapes), *sorted(clocks), *map(str, offered), *told])
-        found = tuning.load(path) if clocks else None
+        programs = [b.program for b in built if isinstance(b, Compiled)]
+        if not programs:
+            return decided(self.name, target, offered, _with(built, ()))
+        backend: Any = registry.resolve(target)
+        try:
+            arguments = _known(bound)
+            clock = _clock(backend, target, programs, arguments)
+        except UnsupportedError as error:
+            return decided(self.name, target, offered, _with(built, [Untimed(error)] * len(programs)))
+        told = [str(b.error) if isinstance(b, Refused) else b.source for b in built]
+        path = tuning.place([self.path, target, repr(shapes), clock, *map(str, offered), *told])
+        found = tuning.load(path)
         if found is None:
-            found = _decided(offered, built, [_trial(bound, b) for b in built])
-            if clocks:
+            outcomes = _with(built, map(_outcome, self._measured(backend, programs, arguments)))
+            found = decided(self.name, target, offered, outcomes)
+            if found.is_measured:
                 tuning.save(path, found)
         return found
 
-    def _attempt(self, bound: Bound, target: str, options: Mapping[str, Any], config: Config) -> Compiled | TileError:
+    def _attempt(self, bound: Bound, target: str, options: Mapping[str, Any], config: Config) -> Compiled | Refused:
         taken, chosen = _merged(bound, options, config)
         try:
             return super()._compiled(taken, target, chosen)
         except (UnsupportedError, ResourceError) as error:
-            return error
+            return Refused(error)
+
+    def _measured(
+        self, backend: Any, programs: Sequence[Program], arguments: Mapping[str, Array | Number]
+    ) -> Sequence[Measurement | TileError]:
+        try:
+            return backend.measure(programs, arguments)  # type: ignore[no-any-return]
+        except LaunchError as error:
+            error.message = f"kernel {self.name}, whose configurations are measured: {error.message}"
+            error.loc = error.loc or place(self.function)
+            raise
 
 
 def _merged(bound: Bound, options: Mapping[str, Any], config: Config) -> tuple[Bound, Mapping[str, Any]]:
@@ -150,44 +175,40 @@ def _shape(argument: Argument) -> Hashable:
     return argument.shape if isinstance(argument, Array | ArraySpec) else None
 
 
-def _trial(bound: Bound, built: Compiled | TileError) -> Trial:
-    """What a launch takes on these inputs, with outputs of its own."""
-    if isinstance(built, TileError):
-        return Trial("", None, f"refused: {built.message.splitlines()[0]}")
-    if not isinstance(built.program, MeasuresTime):
-        return Trial("", None, f"{built.target} has no clock")
-    arguments: dict[str, Array | int | float | bool] = {}
+def _outcome(measured: Measurement | TileError) -> Outcome:
+    if isinstance(measured, Measurement):
+        return measured
+    return Untimed(measured) if isinstance(measured, UnsupportedError | CheckFailed) else Refused(measured)
+
+
+def _with(built: Sequence[Compiled | Refused], outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes of what was built, and the refusals of the others."""
+    found = iter(outcomes)
+    return [b if isinstance(b, Refused) else next(found) for b in built]
+
+
+def _clock(backend: Any, target: str, programs: Sequence[Program], arguments: Mapping[str, Array | Number]) -> str:
+    if not isinstance(backend, MeasuresTime):
+        raise UnsupportedError(f"{target} has no clock")
+    return backend.clock(programs[0], arguments)
+
+
+def _known(bound: Bound) -> dict[str, Array | Number]:
+    """The arguments of a launch, with zeros for arrays that are described; UnsupportedError if one is not known."""
+    arguments: dict[str, Array | Number] = {}
     for name, argument in bound.arguments.items():
-        stand_in = _stand_in(argument, name in built.outputs)
-        if stand_in is not None:
-            arguments[name] = stand_in
+        given = _given(argument)
+        if given is not None:
+            arguments[name] = given
         elif argument is not None:
-            return Trial("", None, f"not measured: {name} is not known")
-    try:
-        measured = built.program.measure(arguments)
-    except UnsupportedError as error:
-        return Trial("", None, f"not measured: {error.message.splitlines()[0]}")
-    return Trial("", measured.seconds, measured.how)
+            raise UnsupportedError(f"{name} is not known")
+    return arguments
 
 
-def _stand_in(argument: Argument, is_output: bool) -> Array | int | float | bool | None:
-    """What a description may be measured with, which is zeros; None if it leaves something open."""
+def _given(argument: Argument) -> Array | Number | None:
     if isinstance(argument, ScalarSpec):
         return argument.value
     if isinstance(argument, ArraySpec):
         known = [extent for extent in argument.shape if extent is not None]
         return borrow(np.zeros(known, argument.dtype.numpy)) if len(known) == len(argument.shape) else None
-    return duplicate(argument) if is_output and isinstance(argument, Array) else argument
-
-
-def _decided(offered: Sequence[Config], built: Sequence[Compiled | TileError], trials: Sequence[Trial]) -> Tuning:
-    """The fastest; without any times the first that can be built; the first one's error if none can."""
-    possible = [place for place, b in enumerate(built) if isinstance(b, Compiled)]
-    if not possible:
-        raise next(b for b in built if isinstance(b, TileError))
-    named = tuple(dataclasses.replace(t, config=str(config)) for t, config in zip(trials, offered, strict=True))
-    times = {place: trial.seconds for place, trial in enumerate(named) if trial.seconds is not None}
-    if not times:
-        return Tuning(named, possible[0], UNMEASURED)
-    best = min(times, key=lambda place: times[place])
-    return Tuning(named, best, named[best].why)
+    return argument

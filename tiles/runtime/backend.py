@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from warpwave.tiles.errors import TileError
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
 
@@ -158,15 +159,23 @@ class Measurement:
 
 @runtime_checkable
 class MeasuresTime(Protocol):
-    """A program that knows what a launch of it takes, for `ww.autotune`."""
+    """A backend that knows what launches of its programs take, for `ww.autotune`."""
 
-    @property
-    def clock(self) -> str:
-        """What its times depend on besides source and arguments: the device, or the model and its version."""
+    def clock(self, program: Any, arguments: Mapping[str, Array | Number]) -> str:
+        """What times of such programs depend on besides source and arguments: device and compiler, or the model.
+
+        UnsupportedError if there is nothing to tell the time by.
+        """
         ...
 
-    def measure(self, arguments: Mapping[str, Array | Number]) -> Measurement:
-        """What a launch takes. Outputs are overwritten; UnsupportedError if it cannot be told."""
+    def measure(
+        self, programs: Sequence[Any], arguments: Mapping[str, Array | Number]
+    ) -> Sequence[Measurement | TileError]:
+        """What a launch of each of these programs of one kernel and target takes on these arguments, or why not.
+
+        Nothing that the caller has is written. UnsupportedError or CheckFailed where no time can be told, another
+        error for a program that cannot run here.
+        """
         ...
 
 

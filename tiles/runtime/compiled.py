@@ -13,12 +13,16 @@ from warpwave.tiles.errors import TileTypeError
 from warpwave.tiles.runtime.backend import Program
 from warpwave.tiles.runtime.binding import Binder, Bound, describe
 from warpwave.tiles.runtime.signature import place
+from warpwave.tiles.runtime.tuning import Tuning
 from warpwave.tiles.types import Type
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What `kernel.compile` returns. `origins` says where each constant's value came from."""
+    """What `kernel.compile` returns. `origins` says where each constant's value came from.
+
+    `tuning` is what `@ww.autotune` found, if it chose among configurations.
+    """
 
     name: str
     target: str
@@ -28,6 +32,7 @@ class Compiled:
     captured: Captured
     program: Program
     binder: Binder
+    tuning: Tuning | None = None
 
     @property
     def ir(self) -> ir.Kernel:
@@ -53,6 +58,8 @@ class Compiled:
         """The constants and where they came from, then the backend's choices."""
         lines = [f"{self.name} for {self.target}", f"  arguments: {describe(self.types)}"]
         lines += [f"  {name} = {value!r} ({self.origins[name]})" for name, value in self.constants.items()]
+        if self.tuning is not None:
+            lines += [f"  {line}" for line in f"configurations, {self.tuning}".splitlines()]
         return "\n".join([*lines, self.program.explain()]).rstrip()
 
     def run(self, *args: Any, **kwargs: Any) -> None:

@@ -29,6 +29,9 @@ class Region:
     written: bool
 
 
+ALIGNMENT = 256  # copies keep addresses modulo this, so that what is aligned stays aligned
+
+
 def span(array: Array, unit: int = 1) -> Span:
     """An array's memory in whole units of bytes, for kernels that access whole units around its elements."""
     if 0 in array.shape:
@@ -51,6 +54,23 @@ def duplicate(array: Array) -> Array:
     copy = np.ndarray(host.shape, host.dtype, raw.data, start + memory.offset, host.strides)
     copy[...] = host
     return borrow(copy)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A region, and where a copy of it begins."""
+
+    region: Region
+    start: int
+
+
+def moved(memory: Span, copies: Sequence[Moved]) -> int | None:
+    """Where memory is in one of these copies; None if it is in none."""
+    for copy in copies:
+        offset = memory.address - copy.region.address
+        if 0 <= offset < copy.region.nbytes:
+            return copy.start + offset
+    return None
 
 
 def regions(spans: Sequence[Span], written: Sequence[bool]) -> list[Region]:

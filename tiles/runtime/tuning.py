@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from warpwave.tiles import disk_cache
+from warpwave.tiles.errors import LaunchError, ResourceError, TileError, UnsupportedError
+from warpwave.tiles.runtime.backend import Measurement
+
+UNMEASURED = "the first that can be used, since nothing was measured"
 
 
 class Config:
@@ -56,10 +60,9 @@ class Tuning:
         return "\n".join([self.how, *lines])
 
     @property
-    def reason(self) -> str:
-        """The same in a line."""
-        others = "; ".join(str(trial) for place, trial in enumerate(self.trials) if place != self.best)
-        return f"{self.how}: {self.trials[self.best]}" + (f"; {others}" if others else "")
+    def is_measured(self) -> bool:
+        """Whether there is a time."""
+        return any(trial.seconds is not None for trial in self.trials)
 
     def to_json(self) -> str:
         """As text that `from_json` reads."""
@@ -70,6 +73,50 @@ class Tuning:
         """The tuning that was written."""
         found = json.loads(text)
         return cls(tuple(Trial(**trial) for trial in found["trials"]), found["best"], found["how"])
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A configuration that cannot be used."""
+
+    error: TileError
+
+
+@dataclass(frozen=True)
+class Untimed:
+    """A configuration that may be used, and of which no time can be told."""
+
+    error: TileError
+
+
+Outcome = Measurement | Refused | Untimed
+
+
+def decided(kernel: str, target: str, configs: Sequence[Config], outcomes: Sequence[Outcome]) -> Tuning:
+    """The fastest; without any times the first that may be used; an error that lists them all if none may."""
+    trials = tuple(map(_trial, configs, outcomes))
+    refused = [outcome.error for outcome in outcomes if isinstance(outcome, Refused)]
+    if len(refused) == len(outcomes):
+        raise _none_usable(kernel, target, trials, refused[0]) from refused[0]
+    times = {n: outcome.seconds for n, outcome in enumerate(outcomes) if isinstance(outcome, Measurement)}
+    if not times:
+        first = next(n for n, outcome in enumerate(outcomes) if isinstance(outcome, Untimed))
+        return Tuning(trials, first, UNMEASURED)
+    best = min(times, key=lambda n: times[n])
+    return Tuning(trials, best, trials[best].why)
+
+
+def _trial(config: Config, outcome: Outcome) -> Trial:
+    if isinstance(outcome, Measurement):
+        return Trial(str(config), outcome.seconds, outcome.how)
+    what = "refused" if isinstance(outcome, Refused) else "not measured"
+    return Trial(str(config), None, f"{what}: {outcome.error.message.splitlines()[0]}")
+
+
+def _none_usable(kernel: str, target: str, trials: Sequence[Trial], first: TileError) -> TileError:
+    kind = next((k for k in (ResourceError, UnsupportedError) if isinstance(first, k)), LaunchError)
+    told = [f"kernel {kernel}: none of its {len(trials)} configurations can be used for {target}", *map(str, trials)]
+    return kind("\n  ".join(told), loc=first.loc, hint=first.hint)
 
 
 def place(parts: Sequence[str]) -> Path:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pytest
 
 import warpwave as ww
 from warpwave import cdiv, f32, gl, rt
-from warpwave.tiles.errors import ResourceError, TileTypeError, TileValueError, UnsupportedError
+from warpwave.tiles.errors import (
+    CheckFailed,
+    LaunchError,
+    ResourceError,
+    TileError,
+    TileTypeError,
+    TileValueError,
+    UnsupportedError,
+)
 from warpwave.tiles.reference import BACKEND as REFERENCE
 from warpwave.tiles.runtime import registry
 from warpwave.tiles.runtime.arrays import borrow
@@ -19,13 +28,12 @@ from warpwave.tiles.runtime.tuning import Tuning
 
 
 class Program:
-    """The reference's program with a clock: what `seconds` says of the constants, the options and the arguments."""
+    """The reference's program, of a backend with a clock."""
 
-    def __init__(self, backend, kernel, options):
-        self.backend, self.kernel, self.options = backend, kernel, options
+    def __init__(self, kernel, options):
+        self.kernel, self.options = kernel, options
         self.reference = REFERENCE.compile(kernel, "reference", {})
         self.source, self.asm, self.resources = repr((kernel.constants, options)), "", {}
-        self.clock = backend.clock
 
     def explain(self):
         return "made up"
@@ -33,17 +41,14 @@ class Program:
     def run(self, arguments):
         self.reference.run(arguments)
 
-    def measure(self, arguments):
-        self.backend.measured.append(dict(self.kernel.constants) | self.options)
-        self.run(arguments)  # as a device would, outputs and all
-        return Measurement(self.backend.seconds(self.kernel.constants, self.options, arguments), "made up")
-
 
 class Timed:
-    name, clock = "timed", "of tests"
+    """Launches take what `seconds` says of the constants, the options and the arguments."""
+
+    name = "timed"
 
     def __init__(self, seconds, most=128):
-        self.seconds, self.most, self.measured = seconds, most, []
+        self.seconds, self.most, self.measured, self.version = seconds, most, [], "of tests"
 
     def targets(self):
         return [Target("timed", "for tests")]
@@ -57,7 +62,20 @@ class Timed:
     def compile(self, kernel, target, options):
         if kernel.constants["B"] > self.most:
             raise ResourceError(f"B={kernel.constants['B']} is too large\n  a table")
-        return Program(self, kernel, dict(options))
+        return Program(kernel, dict(options))
+
+    def clock(self, program, arguments):
+        return self.version
+
+    def measure(self, programs, arguments):
+        return [self.measured_one(program, arguments) for program in programs]
+
+    def measured_one(self, program, arguments):
+        self.measured.append(dict(program.kernel.constants) | program.options)
+        try:
+            return Measurement(self.seconds(program.kernel.constants, program.options, arguments), "made up")
+        except TileError as error:
+            return error
 
 
 def make(configs, key=None):
@@ -101,16 +119,10 @@ def test_the_fastest_is_used_and_said(use):
     np.testing.assert_array_equal(y, 2 * x)
     compiled = kernel.compile(x, y, target="timed")
     assert compiled.constants == {"B": 32, "C": 1}
-    assert "B = 32 (tuned: made up: B=32: 1.0 us; B=16: 3.0 us; B=64: 2.0 us)" in compiled.explain()
+    assert "B = 32 (tuned)\n" in compiled.explain()
+    assert "  configurations, made up\n    B=16: 3.0 us\n  * B=32: 1.0 us\n    B=64: 2.0 us" in compiled.explain()
     assert kernel.capture(x, y, target="timed").constants["B"] == 32
     assert str(kernel.tuning(x, y, target="timed")) == "made up\n  B=16: 3.0 us\n* B=32: 1.0 us\n  B=64: 2.0 us"
-
-
-def test_measuring_leaves_the_callers_outputs_alone(use):
-    use(by_size)
-    x, y = arrays(8, 8)
-    make(SIZES).compile(x, y, target="timed")
-    assert not y.any()
 
 
 def test_it_is_measured_once_for_each_shape_dtype_constant_and_option(use):
@@ -140,7 +152,7 @@ def test_another_process_finds_it_on_disk(use, tmp_path):
     first = make(SIZES).tuning(*arrays(8, 8), target="timed")
     assert make(SIZES).tuning(*arrays(8, 8), target="timed") == first
     assert len(backend.measured) == 3
-    backend.clock = "another"  # a device or a model that says other times
+    backend.version = "another"  # a device or a model that says other times
     make(SIZES).tuning(*arrays(8, 8), target="timed")
     assert len(backend.measured) == 6
     kept = [json.loads(path.read_text()) for path in (tmp_path / "tuned").iterdir()]
@@ -169,10 +181,27 @@ def test_what_does_not_fit_is_left_out_and_told(use):
     assert tuned.best == 0
 
 
-def test_if_none_can_be_built_the_first_one_says_why(use):
+def test_if_none_can_be_built_each_says_why(use):
     use(by_size, most=8)
-    with pytest.raises(ResourceError, match="B=16 is too large"):
+    with pytest.raises(ResourceError, match="doubled: none of its 3 configurations can be used for timed") as caught:
         make(SIZES).compile(*arrays(8, 8), target="timed")
+    refused = [f"  B={b}: refused: B={b} is too large" for b in (16, 32, 64)]
+    assert caught.value.message.splitlines()[1:] == refused
+
+
+def test_what_cannot_be_launched_is_left_out_like_what_cannot_be_built(use):
+    def launched(constants, options, arguments):
+        if constants["B"] == 32:
+            raise LaunchError("too many registers")
+        return by_size(constants, options, arguments)
+
+    backend = use(launched)
+    tuned = make(SIZES).tuning(*arrays(8, 8), target="timed")
+    assert (tuned.best, tuned.trials[1].why) == (2, "refused: too many registers")
+    backend.seconds = lambda *_: launched({"B": 32}, {}, {})
+    with pytest.raises(LaunchError, match="none of its 3 configurations can be used") as caught:
+        make(SIZES).tuning(*arrays(9, 9), target="timed")
+    assert str(caught.value).count("refused: too many registers") == 3
 
 
 def test_descriptions_are_measured_with_zeros_if_they_are_complete(use):
@@ -183,16 +212,47 @@ def test_descriptions_are_measured_with_zeros_if_they_are_complete(use):
     compiled = kernel.compile(ww.spec("f32[?,64]"), ww.spec("f32[64,64]"), target="timed")
     assert len(backend.measured) == before
     assert compiled.constants["B"] == 16
-    assert "since nothing was measured: B=16: not measured: x is not known" in compiled.explain()
+    assert "since nothing was measured\n  * B=16: not measured: x is not known" in compiled.explain()
 
 
-def test_a_clock_that_cannot_tell(use):
+@pytest.mark.parametrize("kind", [UnsupportedError, CheckFailed])
+def test_a_clock_that_cannot_tell(use, tmp_path, kind):
+    """A check that fails is the launch's business: it says so by itself."""
+
     def no_time(*_):
-        raise UnsupportedError("it takes no time")
+        raise kind("it takes no time")
 
     use(no_time)
     tuned = make(SIZES).tuning(*arrays(8, 8), target="timed")
     assert (tuned.best, tuned.trials[0].why) == (0, "not measured: it takes no time")
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_an_error_of_measuring_names_the_kernel_and_is_not_kept(use):
+    backend, kernel = use(by_size), make(SIZES)
+    backend.measure = lambda programs, arguments: (_ for _ in ()).throw(LaunchError("no memory"))
+    with pytest.raises(LaunchError, match="kernel doubled, whose configurations are measured: no memory") as caught:
+        kernel(*arrays(8, 8), target="timed")
+    assert caught.value.loc is not None
+    del backend.measure
+    assert kernel.tuning(*arrays(8, 8), target="timed").is_measured
+
+
+def test_threads_measure_once(use):
+    backend, kernel = use(by_size), make(SIZES)
+    ready, found = threading.Barrier(8), []
+
+    def work():
+        ready.wait()
+        found.append(kernel.tuning(*arrays(8, 8), target="timed").best)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1] * 8
+    assert len(backend.measured) == 3
 
 
 def test_targets_without_a_clock_take_the_first():
@@ -200,7 +260,7 @@ def test_targets_without_a_clock_take_the_first():
     kernel = make(SIZES)
     kernel(x, y, target="reference")
     np.testing.assert_array_equal(y, 2 * x)
-    assert "B=16: reference has no clock" in kernel.compile(x, y, target="reference").explain()
+    assert "B=16: not measured: reference has no clock" in kernel.compile(x, y, target="reference").explain()
 
 
 def test_a_single_configuration_is_not_measured(use):

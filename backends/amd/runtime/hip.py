@@ -82,9 +82,14 @@ def as_text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def is_simulated() -> bool:
+    """Whether the HIP of this process is the simulator's."""
+    return hasattr(_loaded(), "warpwaveSimLastReport")
+
+
 def _simulator_report() -> str:
     library = _loaded()
-    if library is None or not hasattr(library, "warpwaveSimLastReport"):
+    if library is None or not is_simulated():
         return ""
     library.warpwaveSimLastReport.restype = ctypes.c_char_p
     return bytes(library.warpwaveSimLastReport()).decode()

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from warpwave.backends.amd.runtime import hip
-from warpwave.tiles.runtime.spans import Region, Span, regions
-
-ALIGNMENT = 256  # copies keep addresses modulo this, so that what is aligned on the host is on the device
+from warpwave.tiles.runtime.spans import ALIGNMENT, Moved, Span, moved, regions
 
 
 @contextmanager
@@ -29,20 +27,14 @@ def on_device(spans: Sequence[Span], written: Sequence[bool]) -> Iterator[Callab
     """
     kind = hip.module().hipMemcpyKind
     with ExitStack() as stack:
-        placed: list[tuple[Region, int]] = []
+        copies: list[Moved] = []
         for region in regions(spans, written):
             memory = stack.enter_context(allocated(region.nbytes + ALIGNMENT))
             start = memory + (region.address - memory) % ALIGNMENT
             hip.call("hipMemcpy", start, region.address, region.nbytes, kind.hipMemcpyHostToDevice)
-            placed.append((region, start))
-        yield lambda memory: _device_address(memory, placed)
-        for region, start in placed:
-            if region.written:
-                hip.call("hipMemcpy", region.address, start, region.nbytes, kind.hipMemcpyDeviceToHost)
-
-
-def _device_address(memory: Span, placed: Sequence[tuple[Region, int]]) -> int:
-    for region, start in placed:
-        if region.address <= memory.address < region.address + region.nbytes:
-            return start + memory.address - region.address
-    return 0  # an array without elements
+            copies.append(Moved(region, start))
+        yield lambda memory: moved(memory, copies) or 0  # 0: an array without elements
+        for copy in copies:
+            if copy.region.written:
+                region = copy.region
+                hip.call("hipMemcpy", region.address, copy.start, region.nbytes, kind.hipMemcpyDeviceToHost)

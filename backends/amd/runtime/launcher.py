@@ -35,6 +35,21 @@ class Feedback:
     checks: bool = False
     print_words: int = 0
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to report."""
+        return not self.checks and not self.print_words
+
+    def no_reports(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """What is in a launch's memory for reports before it: the failed check, then the prints."""
+        words = np.zeros(1 + self.print_words, np.uint64)
+        words[1:2] = 1  # the prints' first word counts words in use, and itself
+        return words
+
+    def addresses(self, memory: int) -> Sequence[int]:
+        """The kernel's last arguments, if reports go to this memory."""
+        return (memory, memory + 8) if self.print_words else (memory,)
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -63,20 +78,22 @@ class Launcher:
         It returns when the kernel is done if arrays are on the host, if the kernel reports something, or if
         HIP_LAUNCH_BLOCKING is set; otherwise at once.
         """
-        if geometry.blocks * self.threads > MAX_WORK_ITEMS:
-            raise UnsupportedError(
-                f"{geometry.blocks} blocks of {self.threads} work-items, a HIP launch has at most {MAX_WORK_ITEMS}",
-                loc=self.kernel.loc,
-                hint="use larger tiles, or launch parts of the problem",
-            )
+        self._refuse_too_many(geometry)
         with self.explained(device), devices.current(device):
             function = self._function(device, geometry.wide)
             arrays = [a for a in arguments.values() if isinstance(a, Array)]
             start = _Start(self, function, geometry, stream_for(arrays, device.ordinal), list(arguments.values()))
             if any([a.on_host for a in arrays]):
                 return self._from_host(start, arguments)
-            pairs = zip(start.arguments, geometry.spans, strict=True)
-            return start.with_feedback([a.address + s.address if s else 0 for a, s in pairs])  # type: ignore[union-attr]
+            return start.with_feedback(start.bases())
+
+    def _refuse_too_many(self, geometry: Geometry) -> None:
+        if geometry.blocks * self.threads > MAX_WORK_ITEMS:
+            raise UnsupportedError(
+                f"{geometry.blocks} blocks of {self.threads} work-items, a HIP launch has at most {MAX_WORK_ITEMS}",
+                loc=self.kernel.loc,
+                hint="use larger tiles, or launch parts of the problem",
+            )
 
     def _from_host(self, start: _Start, arguments: Mapping[str, Argument]) -> Reported:
         outputs, spans = set(self.kernel.outputs), absolute(arguments, start.geometry.spans)
@@ -112,11 +129,34 @@ class Launcher:
         self, device: Device, arguments: Mapping[str, Argument], geometry: Geometry
     ) -> Callable[[Sequence[int], Sequence[int | float | bool]], bool] | None:
         """What launches on other arrays like these; None where a launch is more than packing."""
-        if self.feedback.checks or self.feedback.print_words or self.packer.numbers_decide or not geometry.blocks:
+        if not self.feedback.is_silent or self.packer.numbers_decide or not geometry.blocks:
             return None
         with self.explained(device), devices.current(device):
             function = self._function(device, geometry.wide)
         return relaunch(self, device, function, geometry, list(arguments.values()))
+
+    def attempt(
+        self, device: Device, arguments: Mapping[str, Argument], stream: int, reports: int
+    ) -> Callable[[], None]:
+        """What starts the kernel as often as one likes on a stream of the current device; nobody waits for its reports.
+
+        `reports` is where they go: `Feedback.no_reports()` in the device's memory.
+        """
+        geometry = self.packer.geometry(arguments)
+        if not geometry.blocks:
+            raise UnsupportedError("a launch of no blocks takes no time", loc=self.kernel.loc)
+        self._refuse_too_many(geometry)
+        with self.explained(device):
+            function = self._function(device, geometry.wide)
+        ready = _Start(self, function, geometry, stream, list(arguments.values()))
+        bases = ready.bases()
+        feedback = self.feedback.addresses(0 if self.feedback.is_silent else reports)
+
+        def start() -> None:
+            with self.explained(device):
+                ready.start(bases, feedback)
+
+        return start
 
     def start(self, function: Any, geometry: Geometry, packed: Sequence[int | float], stream: int) -> None:
         """Hand a launch to HIP, on the current device."""
@@ -155,22 +195,27 @@ class _Start:
     stream: int
     arguments: Sequence[Argument]
 
+    def bases(self) -> list[int]:
+        """Where the kernel's memory begins for each argument, 0 for numbers."""
+        pairs = zip(self.arguments, self.geometry.spans, strict=True)
+        return [a.address + s.address if s else 0 for a, s in pairs]  # type: ignore[union-attr]
+
     def with_feedback(self, bases: Sequence[int]) -> Reported:
         """Launch; wait for the kernel's report if it makes one."""
         feedback = self.launcher.feedback
-        if not feedback.checks and not feedback.print_words:
-            self._launch(bases, (0,))
+        if feedback.is_silent:
+            self.start(bases, feedback.addresses(0))
             return Reported()
-        words = np.zeros(1 + feedback.print_words, np.uint64)  # the failed check, then the prints
-        words[1:2] = 1  # the prints' first word counts words in use, and itself
+        words = feedback.no_reports()
         kind = hip.module().hipMemcpyKind
         with allocated(words.nbytes) as memory:
             hip.call("hipMemcpy", memory, words, words.nbytes, kind.hipMemcpyHostToDevice)
-            self._launch(bases, (memory, memory + 8) if feedback.print_words else (memory,))
+            self.start(bases, feedback.addresses(memory))
             hip.call("hipStreamSynchronize", self.stream)
             hip.call("hipMemcpy", words, memory, words.nbytes, kind.hipMemcpyDeviceToHost)
         return Reported(int(words[0]) & 0xFFFFFFFF, words[1:] if feedback.print_words else None)
 
-    def _launch(self, bases: Sequence[int], feedback: Sequence[int]) -> None:
+    def start(self, bases: Sequence[int], feedback: Sequence[int]) -> None:
+        """Launch; nobody waits."""
         packed = [*values(self.arguments, bases, self.geometry.spans), *self.geometry.tail, *feedback]
         self.launcher.start(self.function, self.geometry, packed, self.stream)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from warpwave.tiles.errors import CheckFailed, UnsupportedError
 from warpwave.tiles.simt.printing import CAPACITY, show_prints
 
 STATUS_BYTES = 4
+PRINTS_AT = 8  # in a launch's memory for reports
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,28 @@ class Feedback:
         if int(driver.call("cuStreamIsCapturing", stream)):
             yield self._status_of_graphs(ordinal), 0
             return
-        words = np.zeros(1 + (CAPACITY if self.lowered.prints else 0), np.uint64)
-        words[1:2] = 1  # the prints' first word counts the words in use, itself among them
+        words = self.no_reports()
         with allocated(words.nbytes) as memory:
             driver.call("cuMemcpyHtoD", memory, words.ctypes.data, words.nbytes)
-            yield memory, memory + 8
+            yield memory, memory + PRINTS_AT
             driver.call("cuStreamSynchronize", stream)
             driver.call("cuMemcpyDtoH", words.ctypes.data, memory, words.nbytes)
         if self.lowered.prints:
             show_prints(self.lowered.prints, rank, words[1:])
         self._raise(int(words[0]) & 0xFFFFFFFF)
         self._raise(self._take_captured(ordinal), " in a replay of a captured graph")
+
+    def no_reports(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """What is in a launch's memory for reports before it: the status, then the prints if there are any."""
+        words = np.zeros(1 + (CAPACITY if self.lowered.prints else 0), np.uint64)
+        words[1:2] = 1  # the prints' first word counts the words in use, itself among them
+        return words
+
+    def raise_failed(self, memory: int) -> None:
+        """CheckFailed if the status there says so."""
+        word = np.zeros(1, np.uint32)
+        driver.call("cuMemcpyDtoH", word.ctypes.data, memory, word.nbytes)
+        self._raise(int(word[0]))
 
     def _raise(self, number: int, where: str = "") -> None:
         if number:

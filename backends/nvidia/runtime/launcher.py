@@ -9,7 +9,7 @@ from typing import Any
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import devices, driver
-from warpwave.backends.nvidia.runtime.feedback import Feedback
+from warpwave.backends.nvidia.runtime.feedback import PRINTS_AT, Feedback
 from warpwave.backends.nvidia.runtime.functions import Functions, cluster_config
 from warpwave.backends.nvidia.runtime.masks import UNIT
 from warpwave.backends.nvidia.runtime.memory import on_device
@@ -18,9 +18,11 @@ from warpwave.backends.nvidia.runtime.plan import Plan, Planner, launch_scalars
 from warpwave.backends.nvidia.runtime.relaunch import Relaunch
 from warpwave.backends.nvidia.runtime.streams import stream_for, stream_source
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
+from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.runtime.spans import span
+from warpwave.tiles.runtime.trials import Attempt
 
 REMEMBERED = 1024
 
@@ -34,7 +36,7 @@ class Launcher:
         self.kernel, self.lowered, self.target = kernel, lowered, target
         self._layout = layout_of(kernel, lowered)
         self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, code_for))
-        self._feedback = Feedback(lowered)
+        self.feedback = Feedback(lowered)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._scalars = [(i, w) for i, w in enumerate(scalar_writers(self._layout)) if w]
         self._tensors = [i for i, code in enumerate(self._layout.codes) if code[0] == "Q"]
@@ -68,12 +70,34 @@ class Launcher:
         plan = self._plan_for(arguments, values, arrays)
         stream = stream_source(arrays, plan.device.ordinal)
         aligned = all(a.address % UNIT == 0 for a in arrays)
-        if stream is None or not aligned or not self._feedback.is_silent or plan.from_host or plan.blocks == 0:
+        if stream is None or not aligned or not self.feedback.is_silent or plan.from_host or plan.blocks == 0:
             return None
         numbers = [i for i, _ in self._scalars]
         needed = [(numbers.index(i), values[i]) for i in self._launch_scalars]
         writers = [write for _, write in self._scalars]
         return Relaunch(plan, self.lowered, self._layout, self._words, writers, needed, stream, self._explained)
+
+    def attempt(self, arguments: Mapping[str, Argument], stream: int, reports: int) -> Attempt:
+        """What starts the kernel as often as one likes on a stream of the current device; nobody waits for its reports.
+
+        `reports` is where they go: `Feedback.no_reports()` in the device's memory.
+        """
+        values: Sequence[Any] = list(arguments.values())
+        arrays: list[Array] = [values[i] for i in self._tensors]
+        plan, addresses = self._plan_for(arguments, values, arrays), [a.address for a in arrays]
+        if plan.blocks == 0:
+            raise UnsupportedError("a launch of no blocks takes no time", loc=self.kernel.loc)
+
+        silent = self.feedback.is_silent
+        status, prints = (0, 0) if silent else (reports, reports + PRINTS_AT)
+
+        def start() -> None:
+            try:
+                self._launch(plan, values, addresses, stream, status, prints)
+            except driver.CudaError as error:
+                raise self._explained(error, plan.device) from None
+
+        return Attempt(start) if silent else Attempt(start, lambda: self.feedback.raise_failed(reports))
 
     def _plan_for(self, arguments: Mapping[str, Argument], values: Sequence[Any], arrays: Sequence[Array]) -> Plan:
         key = (
@@ -115,10 +139,10 @@ class Launcher:
             driver.call("cuStreamSynchronize", stream)
 
     def _start(self, plan: Plan, values: Sequence[Any], addresses: Sequence[int], stream: int) -> None:
-        if self._feedback.is_silent:
+        if self.feedback.is_silent:
             self._launch(plan, values, addresses, stream, 0, 0)
             return
-        with self._feedback.addresses(plan.device.ordinal, stream, len(plan.sizes)) as (status, prints):
+        with self.feedback.addresses(plan.device.ordinal, stream, len(plan.sizes)) as (status, prints):
             self._launch(plan, values, addresses, stream, status, prints)
 
     def _launch(

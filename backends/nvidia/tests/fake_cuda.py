@@ -37,6 +37,7 @@ class Gpu:
     name: str = "NVIDIA H200"
     multiprocessors: int = 132
     shared: int = 232448
+    l2: int = 1 << 12  # little, since filling it takes time here
 
 
 @dataclass
@@ -60,6 +61,8 @@ class FakeCuda:
         self.resident = 2
         self.contexts: dict[int, int] = {}  # of functions
         self.memory: dict[int, Any] = {}
+        self.now = 0.0  # ms, which `on_launch` may move on
+        self.events: dict[int, float] = {}
         self._context = threading.local()
         self._modes = threading.local()
 
@@ -102,6 +105,7 @@ class FakeCuda:
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR": gpu.capability[1],
             "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": gpu.multiprocessors,
             "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": gpu.shared,
+            "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE": gpu.l2,
         }[attribute.name]
 
     def do_cuDevicePrimaryCtxRetain(self, device):
@@ -157,9 +161,28 @@ class FakeCuda:
 
     do_cuMemcpyDtoH = do_cuMemcpyHtoD
 
+    def do_cuMemcpyAsync(self, target, source, nbytes, stream):
+        assert stream not in self.capturing
+        ctypes.memmove(target, source, nbytes)
+
     def do_cuMemsetD32Async(self, address, value, count, stream):
         assert stream not in self.capturing
         ctypes.memset(address, value, 4 * count)
+
+    def do_cuEventCreate(self, flags):
+        event = len(self.called("cuEventCreate"))
+        self.events[event] = -1.0
+        return event
+
+    def do_cuEventRecord(self, event, stream):
+        assert stream not in self.capturing
+        self.events[event] = self.now
+
+    def do_cuEventElapsedTime(self, start, end):
+        return self.events[end] - self.events[start]
+
+    def do_cuEventDestroy(self, event):
+        del self.events[event]
 
     def do_cuStreamCreate(self, flags):
         return 0x5712EA

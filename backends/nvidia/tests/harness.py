@@ -90,7 +90,7 @@ def unbuilt(kernel: Kernel, target: Target = SM90A, **changes: Any) -> NvidiaPro
     """A program whose code is never looked at: for launches on the fake driver."""
     checks = tuple(op for op in walk(kernel.body) if op.name == "check")
     program = program_of(kernel, Lowered("", "", kernel.name, 128, 0, 1, False, (), (), checks, ()), target, **changes)
-    program._launcher._planner.functions.__dict__["code_for"] = lambda wide, tma, device: f"{wide:x} {tma:x}".encode()
+    program.launcher._planner.functions.__dict__["code_for"] = lambda wide, tma, device: f"{wide:x} {tma:x}".encode()
     return program
 
 

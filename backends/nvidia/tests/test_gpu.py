@@ -282,7 +282,7 @@ def test_clusters(target, torch, persistent):
 def test_occupancy_is_what_the_driver_says(program, torch):
     x = torch.ones(64, 64, device="cuda")
     run(program, x, torch.zeros_like(x), 1.0)
-    (plan,) = [p for p in program._launcher._plans.values() if p.sizes == (2, 2)][:1]
+    (plan,) = [p for p in program.launcher._plans.values() if p.sizes == (2, 2)][:1]
     resident = plan.function.resident // plan.device.multiprocessors
     assert resident == program.resources["blocks_per_sm"]
 

@@ -82,7 +82,7 @@ def test_only_what_changes_is_written_again(fake):
         program.run(arguments(factor=factor))
     assert [struct.unpack("f", launch.parameters[2])[0] for launch in fake.launches] == [1.0, 2.0, 3.0]
     assert len(fake.called("cuModuleLoadData")) == 1
-    assert len(program._launcher._plans) == 1  # the factor has no say in the grid
+    assert len(program.launcher._plans) == 1  # the factor has no say in the grid
 
 
 def test_a_launch_allocates_and_waits_for_nothing(fake):
