@@ -1,4 +1,4 @@
-"""What generated programs found in soaks, each as the shortest kernel that showed it."""
+"""What generated programs and hunts over all ops found, each as the shortest kernel that showed it."""
 
 from __future__ import annotations
 
@@ -150,3 +150,30 @@ def test_a_zero_whose_sign_is_not_certain_may_have_either():
     for zeros in (np.zeros(3), -np.zeros(3)):
         got, exact = zeros.astype(ww.fp8e4m3.numpy), -zeros.astype(ww.fp8e4m3.numpy)
         assert judge("out", got, estimate, exact).level is Level.WITHIN
+
+
+@ww.kernel
+def differences(x: ww.gl, y: ww.gl, quotient: ww.gl, larger: ww.gl, product: ww.gl, carried: ww.gl, counted: ww.gl):
+    tile, other = (ww.load(t, (0,), ww.rv[x.dtype, 128]) for t in (x, y))
+    ww.store(quotient, (0,), other / (0.0 - tile))
+    ww.store(larger, (0,), ww.maximum(0.0 - tile, other))
+    ww.store(product, (0,), (0.0 + -tile) * other)
+    rest = ww.zeros(ww.rv[x.dtype, 128])
+    numbers = ww.zeros(ww.rv[x.dtype, 128])
+    for i in ww.range(3):
+        rest = rest - ww.load(x, (i,), ww.rv[x.dtype, 128])
+        numbers = numbers + other / (ww.cast(i, x.dtype) - tile)
+    ww.store(carried, (0,), rest * other)
+    ww.store(counted, (0,), numbers)
+
+
+@SIMULATED
+@pytest.mark.parametrize("dtype", [ww.f32, ww.f16], ids=str)
+def test_zero_minus_zero_is_not_minus_zero_where_an_operand_can_be_negated(target, dtype):
+    rng = np.random.default_rng(0)
+    numbers = np.array([0.0, -0.0, 1.0, -1.0])
+    arguments = {n: numbers[rng.integers(0, 4, size)].astype(dtype.numpy) for n, size in (("x", 384), ("y", 128))}
+    outputs = ("quotient", "larger", "product", "carried", "counted")
+    arguments |= {n: np.full(128, 7).astype(dtype.numpy) for n in outputs}
+    own, expected = ran(differences, target, arguments), by_reference(differences, arguments)
+    assert [n for n in outputs if not same_bits(own[n], expected[n]).all()] == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.errors import Loc, UnsupportedError
@@ -44,6 +45,7 @@ class Lowering(ABC):
     """Everything that the functions which lower single ops share; a backend adds its choices and its ops."""
 
     packs = True  # whether operations on f32 are written on whole vectors, for packed instructions
+    numbers: Mapping[Value, float | None] = MappingProxyType({})  # see zeros.py; for compilers that need it
 
     def __init__(
         self,
@@ -100,6 +102,10 @@ class Lowering(ABC):
     def set_item(self, name: str, text: str, value: Value) -> None:
         """The text that computes item i of a tile; a backend may say how items of long tiles are scheduled."""
         self.body.line(f"{name}.set(i, {text});")
+
+    def hidden(self, text: str) -> str:
+        """A value of which the compiler shall not know where it comes from."""
+        raise NotImplementedError(text)
 
     @property
     def threads(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 from warpwave.tiles.dtypes import DType
 from warpwave.tiles.ir import Op, Value
@@ -23,6 +24,7 @@ from warpwave.tiles.simt.layout import (
     transposed,
 )
 from warpwave.tiles.simt.writer import ctype, literal
+from warpwave.tiles.simt.zeros import visible_zeros
 
 BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^"}
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -139,9 +141,9 @@ def _cast(x: str, source: DType, target: DType, rounding: str, saturate: bool) -
 
 def lower_elementwise(lw: Lowering, op: Op) -> None:
     """One scalar expression, or a loop over the items of a tile."""
-    result = op.results[0]
+    result, zeros = op.results[0], visible_zeros(op, lw.numbers, lw.definitions)
     if result.tile.is_scalar:
-        text = expression(op, [lw.name(v) for v in op.operands])
+        text = expression(op, _hidden(lw, [lw.name(v) for v in op.operands], zeros))
         lw.body.line(f"const {ctype(result.tile.dtype)} {lw.define(result)} = {text};")
         return
     layout = lw.layout(result)
@@ -149,11 +151,16 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
     name = lw.declare(result)
     if lw.packs and op.name in PACKED and result.tile.dtype.name == "f32" and layout.width > 1:
         with lw.body.each(len(layout.items) // layout.width):
-            lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*(f'{a}.v[i]' for a in args))};")
+            vectors = _hidden(lw, [f"{a}.v[i]" for a in args], zeros)
+            lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*vectors)};")
         return
     item = _first_alike(lw, op, layout) if op.name in COMPARE else "i"
     with lw.each_item(len(layout.items)):
-        lw.set_item(name, expression(op, [f"{a}.get({item})" for a in args]), result)
+        lw.set_item(name, expression(op, _hidden(lw, [f"{a}.get({item})" for a in args], zeros)), result)
+
+
+def _hidden(lw: Lowering, texts: list[str], positions: Container[int]) -> list[str]:
+    return [lw.hidden(text) if position in positions else text for position, text in enumerate(texts)]
 
 
 def is_item_by_item(lw: Lowering, op: Op) -> bool:

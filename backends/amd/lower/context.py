@@ -11,6 +11,7 @@ from warpwave.backends.amd.plan import INTERLEAVE, Plan
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.zeros import known_numbers
 
 LONG_TILE = 64  # items a lane: half of the registers, so that few temporaries fit beside operand and result
 LONGEST_TILE = 256  # of the accumulation registers, which a narrower result is converted from
@@ -27,6 +28,7 @@ class AmdLowering(Lowering):
         super().__init__(kernel, Machine(target.name, WAVE, "wave", "lds"), plan.waves, layouts, definitions)
         self.target = target
         self.plan = plan
+        self.numbers = known_numbers(kernel)  # LLVM's SelectVOP3ModsImpl negates x for +0 - x
         self._refusal: Callable[[], Exception] | None = None
         self._portion: tuple[int, int] | None = None
         self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
@@ -65,6 +67,10 @@ class AmdLowering(Lowering):
             return super().each_item(count)
         number, of = self._portion
         return self.body.each_from(number * (count // of), count // of)
+
+    def hidden(self, text: str) -> str:
+        """A value of which the compiler shall not know where it comes from."""
+        return f"in_register({text})"
 
     def set_item(self, name: str, text: str, value: Value) -> None:
         """Items of a long tile in the order written, a few at a time: all at once would not fit the registers."""
