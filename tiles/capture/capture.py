@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import operator
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warpwave.tiles.capture.dependencies import Dependency, function_parts
+from warpwave.tiles.capture.dependencies import Dependency, all_same
 from warpwave.tiles.capture.expressions import EXPRESSIONS
 from warpwave.tiles.capture.interpreter import Interpreter
 from warpwave.tiles.capture.scope import Frame
@@ -21,8 +20,6 @@ from warpwave.tiles.language import context
 from warpwave.tiles.language.handles import Tensor, Tile
 from warpwave.tiles.passes import canonicalise
 from warpwave.tiles.types import TensorType, Type
-
-_is = operator.is_
 
 
 @dataclass(frozen=True)
@@ -39,49 +36,13 @@ class Captured:
     def up_to_date(self) -> bool:
         """Whether capturing again would see the same outside values."""
         try:
-            for get, owner, values in self._quick:
-                if not all(map(_is, get(owner), values)):
-                    return all([d.unchanged() for d in self.dependencies])
-            for dependency in self._others:
-                value, same = dependency.read(), dependency.same
-                if value is dependency.fixed and value is not None:
-                    continue
-                if (same is None or not same(value)) and not dependency.unchanged():
-                    return False
+            return self._all_same() or all([d.unchanged() for d in self.dependencies])
         except Exception:  # a variable is gone, or reading ran a property's code, as in Dependency.unchanged
             return False
-        return True
 
     @functools.cached_property
-    def _quick(self) -> list[tuple[Callable[[Any], tuple[Any, ...]], Any, tuple[Any, ...]]]:
-        """What one call reads for many dependencies: every launch asks for them.
-
-        Fixed values of one namespace, and the parts of helper functions: a getter, what it reads, what that was.
-        """
-        found: dict[int, list[Dependency]] = {}
-        for dependency in self.dependencies:
-            if dependency.namespace is not None and dependency not in self._others:
-                found.setdefault(id(dependency.namespace), []).append(dependency)
-        groups = [[*group, group[0]] for group in found.values()]  # at least two, so that the getter gives a tuple
-        variables = [
-            (operator.itemgetter(*[d.name for d in group]), group[0].namespace, tuple(d.fixed for d in group))
-            for group in groups
-        ]
-        functions = [(function_parts, d.function, d.fixed) for d in self.dependencies if _is_plain_function(d)]
-        return [*variables, *functions]
-
-    @functools.cached_property
-    def _others(self) -> list[Dependency]:
-        return [
-            d
-            for d in self.dependencies
-            if not _is_plain_function(d) and (d.fixed is None or d.namespace is None or d.name not in d.namespace)
-        ]
-
-
-def _is_plain_function(dependency: Dependency) -> bool:
-    """The parts of a function whose defaults cannot change within."""
-    return dependency.function is not None and dependency.fixed is not None
+    def _all_same(self) -> Callable[[], bool]:
+        return all_same(self.dependencies)
 
 
 def capture(function: types.FunctionType, params: Mapping[str, Type | None], constants: Mapping[str, Any]) -> Captured:

@@ -7,8 +7,9 @@ that is quick to read; a launch that differs from an earlier one in nothing else
 from __future__ import annotations
 
 import math
+import operator
 import types
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -91,8 +92,13 @@ class Route:
     again: Start | None
 
     @cached_property
-    def _tensors(self) -> tuple[Any, ...]:
-        return tuple(step.place for step in self.steps if step.view is not None)
+    def _tensors(self) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Sequence[Any]]:
+        """What takes the arrays out of a call, in the kernel's order."""
+        places: list[Any] = [step.place for step in self.steps if step.view is not None]
+        if len(places) > 1 and all(type(place) is int for place in places):
+            positional = operator.itemgetter(*places)
+            return lambda args, kwargs: positional(args)
+        return lambda args, kwargs: [args[place] if type(place) is int else kwargs[place] for place in places]
 
     @cached_property
     def _numbers(self) -> tuple[Step, ...]:
@@ -100,7 +106,7 @@ class Route:
 
     def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Launch on the call's arguments; False if one does not fit its parameter, which binding explains."""
-        tensors = [args[place] if type(place) is int else kwargs[place] for place in self._tensors]
+        tensors = self._tensors(args, kwargs)
         numbers: list[Number] = []
         if self._numbers:
             try:

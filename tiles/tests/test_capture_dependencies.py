@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -132,6 +133,8 @@ CHANGES = [
     set_attribute(helper, "__code__", other_helper.__code__),
     set_attribute(inner, "__code__", other.__code__),
     set_global("inner", other),
+    set_global("inner", mock.ANY),  # equal to everything
+    set_global("len", other),  # hides what was the built-in
     set_item(TABLE, "f", lambda v: v),
     delete_global,
 ]

@@ -97,7 +97,7 @@ class Buffer:
     """
 
     def __init__(self, layout: Layout) -> None:
-        size = -(-layout.nbytes // 8) * 8
+        size = self.size_of(layout)
         owned = bytearray(size + MAP_ALIGNMENT)
         start = ctypes.addressof(ctypes.c_char.from_buffer(owned))
         skipped = -start % MAP_ALIGNMENT
@@ -106,3 +106,8 @@ class Buffer:
         base = start + skipped
         self._pointers = (ctypes.c_void_p * len(layout.offsets))(*(base + offset for offset in layout.offsets))
         self.pointers = ctypes.addressof(self._pointers)
+
+    @staticmethod
+    def size_of(layout: Layout) -> int:
+        """Bytes of a buffer: whole words."""
+        return -(-layout.nbytes // 8) * 8

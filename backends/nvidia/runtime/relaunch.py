@@ -15,12 +15,13 @@ from warpwave.backends.nvidia.runtime.packing import Buffer, Layout
 from warpwave.backends.nvidia.runtime.plan import Plan
 from warpwave.backends.nvidia.runtime.tensor_maps import NBYTES
 
+REMEMBERED = 256  # sets of addresses
 Number = int | float | bool
 
 
 @dataclass(frozen=True)
 class Ready:
-    """One thread's buffer that holds a plan's parameters, and the driver call that starts it, but for the stream."""
+    """One thread's buffer for parameters, and the driver call that starts the kernel on them, but for the stream."""
 
     buffer: Buffer
     start: Callable[[int], tuple[Any, ...]]
@@ -42,6 +43,7 @@ class Relaunch:
     needed: Sequence[tuple[int, Number]]
     stream: Callable[[], int]
     explained: Callable[[driver.CudaError, devices.Device], driver.CudaError]
+    _images: dict[tuple[int, ...], bytes] = field(default_factory=dict)
     _local: threading.local = field(default_factory=threading.local)
 
     def __call__(self, addresses: Sequence[int], numbers: Sequence[Number]) -> bool:
@@ -50,27 +52,36 @@ class Relaunch:
             if numbers[place] != value:
                 return False
         ready: Ready = getattr(self._local, "ready", None) or self._prepare()
-        together, words, memory = 0, ready.buffer.words, ready.buffer.bytes
-        for word, address in zip(self.words, addresses):  # noqa: B905 (strict costs as much as the loop)
-            words[word] = address
-            together |= address
-        if together % UNIT:
+        memory, image = ready.buffer.bytes, self._images.get(tuple(addresses)) or self._image(tuple(addresses))
+        if image is None:
             return False
-        for write, number in zip(self.writers, numbers):  # noqa: B905
+        memory[:] = image
+        for write, number in zip(self.writers, numbers):  # noqa: B905 (strict costs as much as the loop)
             write(memory, number)
-        if self.plan.maps:
-            self._write_maps(memory, addresses)
         (code,) = ready.start(self.stream())
         if code:
             self._start_on_device(ready, code)
         return True
 
-    def _write_maps(self, memory: memoryview, addresses: Sequence[int]) -> None:
+    def _image(self, addresses: tuple[int, ...]) -> bytes | None:
+        """The parameters for these addresses but for numbers; None if one is not a multiple of 16.
+
+        Programs use the same few sets of addresses again and again.
+        """
+        if any(address % UNIT for address in addresses):
+            return None
+        memory = bytearray(self.plan.memory.ljust(Buffer.size_of(self.layout), b"\0"))
+        words = memoryview(memory).cast("Q")
+        for word, address in zip(self.words, addresses, strict=True):
+            words[word] = address
         try:
             for slot in self.plan.maps:
                 memory[slot.offset : slot.offset + NBYTES] = slot.encoded(addresses[slot.tensor])
         except driver.CudaError as error:
             raise self.explained(error, self.plan.device) from None
+        if len(self._images) >= REMEMBERED:
+            self._images.clear()
+        return self._images.setdefault(addresses, bytes(memory))
 
     def _start_on_device(self, ready: Ready, code: Any) -> None:
         """After a refused launch: if that was for want of the device's context, again with it.
@@ -84,9 +95,8 @@ class Relaunch:
             raise self.explained(driver.failure(code, "cuLaunchKernel"), self.plan.device)
 
     def _prepare(self) -> Ready:
-        """This thread's buffer, filled with what does not change; there is no status word and there are no prints."""
+        """This thread's buffer; there is no status word and there are no prints."""
         buffer = Buffer(self.layout)
-        buffer.bytes[: self.layout.nbytes] = self.plan.memory
         ready = self._local.ready = Ready(buffer, self._starter(buffer))
         return ready
 

@@ -18,7 +18,7 @@ from warpwave import f32, gl, i32, st
 from warpwave.backends.nvidia.arch import SM80, SM90A
 from warpwave.backends.nvidia.backend import BACKEND, _targets
 from warpwave.backends.nvidia.program import NvidiaProgram
-from warpwave.backends.nvidia.runtime import devices, driver, use_stream
+from warpwave.backends.nvidia.runtime import devices, driver, relaunch, use_stream
 from warpwave.backends.nvidia.tests.fake_cuda import FakeCuda, Gpu
 from warpwave.backends.nvidia.tests.harness import (
     checked,
@@ -575,6 +575,21 @@ def test_launching_again_passes_what_a_launch_would(fake, torch, changes):
     quick, full = fake.launches
     assert quick == full
     assert quick.stream == 0x700
+
+
+def test_launching_again_remembers_sets_of_addresses_not_numbers(fake, torch, monkeypatch):
+    monkeypatch.setattr(relaunch, "REMEMBERED", 2)
+    fake.sizes = [*SCALE_SIZES[:3], 128, 16, 8]
+    x = aligned()
+    again = scale_program(maps=(tile_map("x", (0, 1)),)).again(arguments(x, x, owner=("capsule", torch)))
+    sets = [(16, 32), (32, 16), (16, 32), (48, 64), (16, 32), (80, 96)]
+    for number, addresses in enumerate(sets):
+        assert again(list(addresses), [float(number)])
+    assert len(again._images) <= 2
+    for number, (addresses, launch) in enumerate(zip(sets, fake.launches, strict=True)):
+        assert tuple(struct.unpack("Q", p[:8])[0] for p in launch.parameters[:2]) == addresses
+        assert struct.unpack("f", launch.parameters[2]) == (number,)
+        assert launch.parameters[3] == addresses[0].to_bytes(8, "little") * 16
 
 
 def test_launching_again_is_refused_where_more_matters(fake, torch, cupy):
