@@ -13,7 +13,15 @@ from warpwave.backends.amd.split_depth import WANTED_STAGES, is_along_rows
 from warpwave.tiles.errors import UnsupportedError
 from warpwave.tiles.ir import Kernel, Op
 from warpwave.tiles.simt.assign import families
-from warpwave.tiles.simt.products import Families, constraint, is_rowwise, is_tile_grid, products, register_tiles
+from warpwave.tiles.simt.products import (
+    Families,
+    asked_split,
+    constraint,
+    is_rowwise,
+    is_tile_grid,
+    products,
+    register_tiles,
+)
 from warpwave.tiles.types import TileType
 
 OPTIONS = ("waves", "stages", "schedule", "pin", "producers")
@@ -139,9 +147,10 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
         plan.reasons.append("4 waves: one on each SIMD, with all of its registers")
         return 4
     if found:
-        wanted = _waves_of_constraints(kernel, found, plan)
-        if wanted:
-            return wanted
+        asked = asked_split(kernel, found, families(kernel))
+        if asked is not None:
+            plan.reasons.append(f"{math.prod(asked)} waves: over={asked}")
+            return math.prod(asked)
         largest = max(_elements(op.result.tile) for op in found)
         held = _held_registers(found)
         waves = 8 if held > MOST_HELD * 4 or largest > 128 * 128 else 4 if largest > 32 * 32 else 1
@@ -151,16 +160,6 @@ def _choose_waves(kernel: Kernel, options: Mapping[str, Any], plan: Plan) -> int
     waves = min(8, max(1, 1 << max(0, (largest // 1024).bit_length() - 1)))
     plan.reasons.append(f"{waves} waves: the largest register tile has {largest} elements, about 16 a lane")
     return waves
-
-
-def _waves_of_constraints(kernel: Kernel, found: list[Op], plan: Plan) -> int | None:
-    """What the first `over=` of a product's accumulator asks for; another one has to ask for as many (see `_over`)."""
-    shared = families(kernel)
-    asked = next((over for op in found if (over := constraint(kernel, op, shared)) is not None), None)
-    if asked is None:
-        return None
-    plan.reasons.append(f"{asked[0] * asked[1]} waves: over={asked}")
-    return asked[0] * asked[1]
 
 
 def _held_registers(found: list[Op]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from warpwave.tiles.ir import Kernel, Op, walk
 from warpwave.tiles.simt.assign import families
 from warpwave.tiles.simt.products import (
     Families,
+    asked_split,
     constraint,
     is_rowwise,
     is_tile_grid,
@@ -108,9 +110,12 @@ def make_plan(kernel: Kernel, target: Target, options: Mapping[str, Any]) -> Pla
     plan.blocks = int(options.get("blocks", 1))
     shared, found = families(kernel), products(kernel)
     plan.warps = _choose_warps(kernel, found, options, plan)
+    if plan.threads > target.max_threads:
+        message = f"{plan.warps} warps, a block of {target.full_name} has at most {target.max_threads // WARP}"
+        raise UnsupportedError(message, loc=kernel.loc, hint="pass fewer warps=, or split over= into fewer parts")
     few = plan.warps == 12 and _held_registers(found) <= TURNS_HELD * plan.warps
     plan.turns = bool(options.get("turns", few)) and _writes_no_shared_memory(kernel)
-    grouped = bool(found) and "wgmma" in target.has and plan.warps % 4 == 0 and all(map(_suits_warpgroups, found))
+    grouped = "wgmma" in target.has and plan.warps % 4 == 0 and _suit_warpgroups(kernel, found, shared)
     for op in found:
         engine = _engine(op, target, grouped)
         over = _over(kernel, op, plan.warps, engine, shared)
@@ -168,6 +173,10 @@ def _choose_warps(kernel: Kernel, found: list[Op], options: Mapping[str, Any], p
         warps = min(8, max(1, 1 << max(0, (largest // 512).bit_length() - 1)))
         plan.reasons.append(f"{warps} warps: the largest register tile has {largest} elements, about 16 a thread")
         return warps
+    asked = asked_split(kernel, found, families(kernel))
+    if asked is not None:
+        plan.reasons.append(f"{math.prod(asked)} warps: over={asked}")
+        return math.prod(asked)
     largest = max(_elements(op.result.tile) for op in found)
     rows = max(op.result.tile.shape[0] for op in found)
     held = _held_registers(found)
@@ -201,6 +210,12 @@ def _held_registers(found: list[Op]) -> int:
     return sum(tile.nbytes // 4 for tile in tiles) // WARP
 
 
+def _suit_warpgroups(kernel: Kernel, found: list[Op], shared: Families) -> bool:
+    """Whether wgmma computes all products, split as `over=` says."""
+    split = [over for op in found if (over := constraint(kernel, op, shared)) is not None]
+    return bool(found) and all(map(_suits_warpgroups, found)) and all(over[0] % 4 == 0 for over in split)
+
+
 def _suits_warpgroups(op: Op) -> bool:
     """Whether wgmma computes the product as it stands: whole instructions, and operands in an order that it reads.
 
@@ -230,7 +245,7 @@ def _over(kernel: Kernel, op: Op, warps: int, engine: Engine, shared: Families) 
     rows, cols = op.result.tile.shape
     asked = constraint(kernel, op, shared)
     if asked is not None:
-        if asked[0] * asked[1] != warps or (engine == "wgmma" and asked[0] % 4):
+        if asked[0] * asked[1] != warps:
             raise UnsupportedError(
                 f"over={asked} does not split {rows} x {cols} over {warps} warps",
                 loc=op.loc,

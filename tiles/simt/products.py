@@ -42,6 +42,11 @@ def constraint(kernel: Kernel, op: Op, families: Families) -> tuple[int, int] | 
     return None
 
 
+def asked_split(kernel: Kernel, found: Iterable[Op], families: Families) -> tuple[int, int] | None:
+    """The first `over=` of a product's accumulator, which says how many waves the kernel has."""
+    return next((over for op in found if (over := constraint(kernel, op, families)) is not None), None)
+
+
 def is_rowwise(kernel: Kernel, op: Op, families: Families) -> bool:
     """Whether rows are reduced, or a product feeds this one or is fed by it: then a wave should own whole rows."""
     family = families[op.result]

@@ -8,6 +8,8 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, cdiv, f32, gl, rt, st
+from warpwave.backends.nvidia.arch import TARGETS
+from warpwave.backends.nvidia.plan import make_plan
 from warpwave.backends.nvidia.tuned import TILES, constants_for
 from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
@@ -92,12 +94,41 @@ def mma_ABt(a: gl, b: gl, c: gl):
     ww.store(c, (m, n), acc)
 
 
+@ww.kernel
+def halves(a: gl, b: gl, c: gl, *, OVER):
+    m, n = ww.grid(cdiv(c.rows, 64), cdiv(c.cols, 64))
+    acc = ww.zeros(rt[f32, 64, 64], over=OVER)
+    for k in ww.pipeline(cdiv(a.cols, 64)):
+        acc = ww.mma_ABt(acc, ww.load(a, (m, k), st[bf16, 64, 64]), ww.load(b, (n, k), st[bf16, 64, 64]))
+    ww.store(c, (m, n), acc)
+
+
 def test_products_read_padded_tiles():
     """The first operand is a larger tile for the product than for the load; a kernel may be called like an operation."""
     built = mma_ABt.compile(*[ww.spec("bf16[192,64]")] * 3, target="nvidia:sm90a", options={"warps": 8})
     assert built.resources["hot_loop"]["HGMMA"] == 8  # 64 of depth in steps of 16, for two times 64 rows
-    (tile,) = re.findall(r"constexpr shared_tiles<st_bf<256, 64>, \d+> (\w+);", built.source)
+    ours = built.source.split("#else")[0]  # the text with a producer
+    (tile,) = re.findall(r"constexpr shared_tiles<st_bf<256, 64>, \d+> (\w+);", ours)
     assert re.search(rf"mma_ABt_in_flight\(acc_\d+, {tile}\[stage\], b_tile\[stage\]\)", built.source)
+
+
+@pytest.mark.parametrize(
+    ("over", "engine"),
+    [((8, 1), "wgmma"), ((4, 2), "wgmma"), ((2, 2), "mma"), ((2, 1), "mma"), ((1, 1), "mma")],
+    ids=str,
+)
+def test_over_says_how_many_warps_there_are_if_the_options_do_not(over, engine):
+    kernel = halves.compile(*[ww.spec("bf16[?,?]")] * 3, OVER=over, target="reference").ir
+    plan = make_plan(kernel, TARGETS["sm90a"], {})
+    (choice,) = plan.products.values()
+    assert (plan.warps, choice.over, choice.engine) == (over[0] * over[1], over, engine)
+
+
+@pytest.mark.parametrize(("over", "options"), [((64, 1), {}), ((4, 1), {"warps": 64})])
+def test_more_warps_than_a_block_has_are_refused(over, options):
+    kernel = halves.compile(*[ww.spec("bf16[?,?]")] * 3, OVER=over, target="reference").ir
+    with pytest.raises(ww.UnsupportedError, match="64 warps, a block of nvidia:sm90a has at most 32"):
+        make_plan(kernel, TARGETS["sm90a"], options)
 
 
 def test_a_producer_needs_loads_that_no_tile_decides(product):
