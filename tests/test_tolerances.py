@@ -32,6 +32,7 @@ LISTED: dict[str, tuple[int, str]] = {
     "backends/amd/sim/tests/model/lanes.py": (3, RANGE),
     "backends/amd/sim/tests/test_arith_scalars.py": (6, f"{INSTRUCTION}; {RANGE}"),
     "backends/amd/sim/tests/test_model_approx.py": (1, INSTRUCTION),
+    "backends/nvidia/tests/test_gpu_autotune.py": (1, "a time, measured twice"),
     "backends/amd/tests/test_fragments.py": (5, "published rates, printed with one decimal"),
 }
 # Folders whose figures are clocks, rates and hit shares of models and measurements, not results of kernels.

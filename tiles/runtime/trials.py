@@ -8,6 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from warpwave.tiles.errors import CheckFailed, LaunchError, ResourceError, TileError, UnsupportedError
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.runtime.backend import Measurement, Number
@@ -164,6 +167,34 @@ class _Watch:
 
     def milliseconds(self, start: Any, end: Any) -> float:
         return self.queue.milliseconds(start, end)
+
+
+Candidate = Callable[[Mapping[str, Array | Number], int], Attempt]
+
+
+def compare(
+    candidates: Sequence[Candidate],
+    arguments: Mapping[str, Array | Number],
+    outputs: Container[str],
+    no_reports: Sequence[npt.NDArray[np.uint64]],
+    queue: Queue,
+    how: str,
+) -> list[Measurement | TileError]:
+    """The time of each candidate, which is made from stand-ins for the arguments and from an address for its reports.
+
+    What is there before a run is one of `no_reports`, the longest.
+    """
+    words = max(no_reports, key=len)
+    with stand_ins(arguments, outputs, queue) as copies, allocated(queue, words.nbytes) as reports:
+
+        def maker(candidate: Candidate) -> Callable[[], Attempt]:
+            def make() -> Attempt:
+                queue.copy(reports, words.ctypes.data, words.nbytes)
+                return candidate(copies.arguments, reports)
+
+            return make
+
+        return race([maker(candidate) for candidate in candidates], copies, queue, how)
 
 
 def race(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from warpwave.backends.amd.runtime.streams import stream_for
 from warpwave.tiles.errors import TileError
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.runtime.backend import Measurement
-from warpwave.tiles.runtime.trials import Attempt, StandIns, allocated, captured, race, stand_ins, turn
+from warpwave.tiles.runtime.trials import Attempt, captured, compare, turn
 
 if TYPE_CHECKING:
     from warpwave.backends.amd.program import AmdProgram
@@ -80,27 +81,20 @@ def measure(
     stream = stream_for([a for a in arguments.values() if isinstance(a, Array)], device.ordinal)
     outputs = {name for program in programs for name in program.kernel.outputs}
     queue = Events(device, stream, programs[0].target.infinity_cache_bytes)
-    with _turn(queue), stand_ins(arguments, outputs, queue) as copies:
-        words = max((program.launcher.feedback.no_reports() for program in programs), key=len)
-        with allocated(queue, words.nbytes) as reports:
-            makers = [_maker(program, copies, queue, words, reports) for program in programs]
-            return race(makers, copies, queue, f"measured on {device.name}")
+    no_reports = [program.launcher.feedback.no_reports() for program in programs]
+    candidates = [functools.partial(_attempt, program, queue) for program in programs]
+    with _turn(queue):
+        return compare(candidates, arguments, outputs, no_reports, queue, f"measured on {device.name}")
 
 
-def _maker(
-    program: AmdProgram, copies: StandIns, queue: Events, words: np.ndarray[Any, Any], reports: int
-) -> Callable[[], Attempt]:
+def _attempt(program: AmdProgram, queue: Events, arguments: Mapping[str, Argument], reports: int) -> Attempt:
     def report() -> None:
         status = np.zeros(1, np.uint64)
         queue.copy(status.ctypes.data, reports, status.nbytes)
         queue.wait()
         program.raise_failed_check(int(status[0]) & 0xFFFFFFFF)
 
-    def make() -> Attempt:
-        queue.copy(reports, words.ctypes.data, words.nbytes)
-        return Attempt(program.launcher.attempt(queue.device, copies.arguments, queue.stream, reports), report)
-
-    return make
+    return Attempt(program.launcher.attempt(queue.device, arguments, queue.stream, reports), report)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ class Launcher:
         writers = [write for _, write in self._scalars]
         return Relaunch(plan, self.lowered, self._layout, self._words, writers, needed, stream, self._explained)
 
-    def attempt(self, arguments: Mapping[str, Argument], stream: int, reports: int) -> Attempt:
+    def attempt(self, stream: int, arguments: Mapping[str, Argument], reports: int) -> Attempt:
         """What starts the kernel as often as one likes on a stream of the current device; nobody waits for its reports.
 
         `reports` is where they go: `Feedback.no_reports()` in the device's memory.

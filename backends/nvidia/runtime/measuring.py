@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.runtime.devices import DLPACK_CUDA, Device
@@ -17,7 +16,7 @@ from warpwave.backends.nvidia.runtime.streams import stream_for
 from warpwave.tiles.errors import TileError
 from warpwave.tiles.runtime.arrays import Array
 from warpwave.tiles.runtime.backend import Measurement
-from warpwave.tiles.runtime.trials import Attempt, StandIns, allocated, captured, race, stand_ins, turn
+from warpwave.tiles.runtime.trials import captured, compare, turn
 
 if TYPE_CHECKING:
     from warpwave.backends.nvidia.program import NvidiaProgram
@@ -85,22 +84,11 @@ def measure(programs: Sequence[NvidiaProgram], arguments: Mapping[str, Argument]
     device = devices.choose(arguments, first.target, first.kernel.name)
     stream = stream_for([a for a in arguments.values() if isinstance(a, Array) and not a.on_host], device.ordinal)
     outputs = {name for program in programs for name in program.kernel.outputs}
-    queue = Events(device, stream)
-    with _turn(queue), stand_ins(arguments, outputs, queue) as copies:
-        words = max((program.launcher.feedback.no_reports() for program in programs), key=len)
-        with allocated(queue, words.nbytes) as reports:
-            makers = [_maker(program, copies, queue, words, reports) for program in programs]
-            return race(makers, copies, queue, f"measured on {device.name}")
-
-
-def _maker(
-    program: NvidiaProgram, copies: StandIns, queue: Events, words: np.ndarray[Any, Any], reports: int
-) -> Callable[[], Attempt]:
-    def make() -> Attempt:
-        queue.copy(reports, words.ctypes.data, words.nbytes)
-        return program.launcher.attempt(copies.arguments, queue.stream, reports)
-
-    return make
+    launchers, queue = [program.launcher for program in programs], Events(device, stream)
+    no_reports = [launcher.feedback.no_reports() for launcher in launchers]
+    candidates = [functools.partial(launcher.attempt, stream) for launcher in launchers]
+    with _turn(queue):
+        return compare(candidates, arguments, outputs, no_reports, queue, f"measured on {device.name}")
 
 
 @contextmanager
