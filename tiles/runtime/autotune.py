@@ -62,7 +62,7 @@ class TunedKernel(Kernel):
         tensors = [p.name for p in self.signature.params if p.is_tensor]
         self.configs = tuple(configs)
         self._key = tuple(tensors if key is None else key)
-        self._tunings: OnceCache[Tuning] = OnceCache(lambda _: True)
+        self._tunings: OnceCache[tuple[Tuning, Config]] = OnceCache(lambda _: True)
         unknown = [name for name in self._key if name not in tensors]
         unknown += [name for config in configs for name in config.constants if name not in self.signature.constants]
         if unknown:
@@ -77,7 +77,7 @@ class TunedKernel(Kernel):
     ) -> Tuning:
         """What was tried for arguments like these and what it took; `str()` is a table."""
         bound = self._bind(args, kwargs)
-        return self._tuning(bound, self._backend(bound, target)[0], options or {})
+        return self._tuning(bound, self._backend(bound, target)[0], options or {})[0]
 
     def compile(
         self, *args: Any, target: str | None = None, options: Mapping[str, Any] | None = None, **kwargs: Any
@@ -85,9 +85,9 @@ class TunedKernel(Kernel):
         """Compile the best configuration for arguments like these."""
         bound, chosen = self._bind(args, kwargs), options or {}
         name = self._backend(bound, target)[0]
-        found = self._tuning(bound, name, chosen)
+        found, best = self._tuning(bound, name, chosen)
         compiled = self._compiled(bound, name, chosen)
-        tuned = dict.fromkeys(self._offered(bound, chosen)[found.best].constants, "tuned")
+        tuned = dict.fromkeys(best.constants, "tuned")
         return dataclasses.replace(compiled, origins={**compiled.origins, **tuned}, tuning=found)
 
     def capture(self, *args: Any, target: str | None = None, **kwargs: Any) -> ir.Kernel:
@@ -103,8 +103,7 @@ class TunedKernel(Kernel):
         return super()._compiled(taken, name, chosen)
 
     def _with_best(self, bound: Bound, target: str, options: Mapping[str, Any]) -> tuple[Bound, Mapping[str, Any]]:
-        best = self._tuning(bound, target, options).best
-        return _merged(bound, options, self._offered(bound, options)[best])
+        return _merged(bound, options, self._tuning(bound, target, options)[1])
 
     def _offered(self, bound: Bound, options: Mapping[str, Any]) -> list[Config]:
         """Configurations that still differ where the call's own constants and options go first."""
@@ -117,14 +116,27 @@ class TunedKernel(Kernel):
             offered.setdefault((freeze(left.constants), freeze(left.options)), left)
         return list(offered.values())
 
-    def _tuning(self, bound: Bound, target: str, options: Mapping[str, Any]) -> Tuning:
+    def _tuning(self, bound: Bound, target: str, options: Mapping[str, Any]) -> tuple[Tuning, Config]:
+        """What was found, and the configuration to use."""
         shapes = tuple(_shape(bound.arguments[name]) for name in self._key)
         where = next((array.device for array in bound.arrays.values()), None)
         key = (target, where, tuple(bound.types.values()), shapes, freeze(bound.constants), freeze(dict(options)))
-        return self._tunings.get(key, lambda: self._tuned(bound, target, options, shapes))
 
-    def _tuned(self, bound: Bound, target: str, options: Mapping[str, Any], shapes: Sequence[Hashable]) -> Tuning:
-        offered = self._offered(bound, options)
+        def find() -> tuple[Tuning, Config]:
+            offered = self._offered(bound, options)
+            found = self._tuned(bound, target, options, shapes, offered)
+            return found, offered[found.best]
+
+        return self._tunings.get(key, find)
+
+    def _tuned(
+        self,
+        bound: Bound,
+        target: str,
+        options: Mapping[str, Any],
+        shapes: Sequence[Hashable],
+        offered: Sequence[Config],
+    ) -> Tuning:
         if len(offered) == 1:
             return Tuning((Trial(str(offered[0]), None, "not measured"),), 0, "the only one")
         built = [self._attempt(bound, target, options, config) for config in offered]

@@ -71,12 +71,13 @@ def test_a_product(torch):
     print(found)
     assert bool((c == -1).all())
     assert found.how == f"measured on {torch.cuda.get_device_name()}"
-    assert found.best == 1
+    assert found.trials[found.best].seconds == min(trial.seconds for trial in found.trials[:3])
+    assert found.best != 0  # tiles of 16 x 16 read every operand 128 times
     assert found.trials[3].why.startswith("refused: ")
     kernel(a, b, c)
     assert bool((c == a.float() @ b.float().T).all())
     slow = events(torch, lambda: kernel(a, b, c, BM=16, BN=16))
-    assert found.trials[0].seconds * 1e3 == pytest.approx(slow, rel=0.1)
+    assert found.trials[0].seconds * 1e3 == pytest.approx(slow, rel=0.2)
 
 
 def test_in_place_and_accumulating(torch):
