@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import warpwave as ww
 from warpwave.backends.amd.runtime import devices, measuring, use_stream
+from warpwave.backends.amd.runtime import hip as runtime_hip
 from warpwave.backends.amd.runtime.tests.device_arrays import on_device
 from warpwave.backends.amd.runtime.tests.kernels import below, doubled
-from warpwave.tiles.errors import CheckFailed
+from warpwave.tiles.errors import CheckFailed, LaunchError
 from warpwave.tiles.runtime.arrays import borrow
 
 
@@ -65,6 +67,19 @@ def test_a_failed_check_is_told(hip):
     assert good.seconds > 0
     assert isinstance(bad, CheckFailed)
     assert "x is too large" in bad.message
+
+
+def test_a_stream_that_captures_is_left_alone(hip, monkeypatch):
+    x = on_device(hip, np.ones((8, 8), np.float32))
+    built, status = programs(doubled, x), hip.hipStreamCaptureStatus
+    now = [status.hipStreamCaptureStatusNone]
+    monkeypatch.setattr(runtime_hip, "is_simulated", lambda: False)
+    monkeypatch.setattr(hip, "hipStreamIsCapturing", lambda stream: (hip.hipError_t.hipSuccess, now[0]))
+    assert measured(built, {"x": borrow(x)})[0].seconds > 0
+    now[0] = status.hipStreamCaptureStatusActive
+    monkeypatch.setattr(hip, "hipMalloc", None)
+    with pytest.raises(LaunchError, match="a stream that captures a graph"):
+        measured(built, {"x": borrow(x)})
 
 
 def test_a_simulated_device_has_no_times(hip):
