@@ -8,8 +8,10 @@ from unittest import mock
 
 import warpwave as ww
 from warpwave import f16, f32, gl, rt
+from warpwave.tiles.reference import BACKEND as REFERENCE
 from warpwave.tiles.runtime import registry
 from warpwave.tiles.runtime.backend import Target
+from warpwave.tiles.runtime.trials import captured
 
 TOY = Path(__file__).parents[1] / "example_backend" / "src"
 SPEC = ww.spec("f32[4,4]")
@@ -39,6 +41,28 @@ def dtype_that_a_target_lacks():
         ww.store(a, (0, 0), ww.load(a, (0, 0), rt[f16, 4, 4]))  # here
 
     compile_for_the_toy(k, ww.spec("f16[4,4]"))
+
+
+def configurations_of_which_none_can_be_used():
+    def k(a: gl, *, B=4):
+        ww.store(a, (0, 0), ww.exp(ww.load(a, (0, 0), rt[f32, B, B])))  # here
+
+    tuned = ww.autotune([ww.Config(B=4), ww.Config(B=8)])(ww.kernel(k))
+    with mock.patch.object(sys, "path", [str(TOY), *sys.path]):
+        from warpwave_toy import BACKEND
+    with with_backend("toy", BACKEND):
+        tuned.compile(SPEC, target="toy")
+
+
+def tuning_while_a_graph_is_captured():
+    @ww.autotune([ww.Config(B=4), ww.Config(B=8)])
+    @ww.kernel
+    def k(a: gl, *, B=4):  # here
+        ww.store(a, (0, 0), ww.zeros(rt[f32, B, B]))
+
+    clock = {"clock": lambda *_: "", "measure": mock.Mock(side_effect=captured())}
+    with mock.patch.multiple(type(REFERENCE), create=True, **clock):
+        k.compile(SPEC, target="reference")
 
 
 def nothing_installed():

@@ -100,7 +100,7 @@ def _row(mistake: Mistake) -> str:
 
 
 def _cell(text: str) -> str:
-    for plain, escaped in (("|", "\\|"), ("<", "&lt;"), (">", "&gt;"), ("*", "\\*")):
+    for plain, escaped in (("|", "\\|"), ("<", "&lt;"), (">", "&gt;"), ("*", "\\*"), ("\n", "<br>")):
         text = text.replace(plain, escaped)
     return text
 
