@@ -73,7 +73,9 @@ def _lowered_to(lowered: Lowered) -> dict[str, Any]:
 def _lowered_from(found: dict[str, Any]) -> Lowered:
     maps = tuple(TensorMap(**{**m, "axes": tuple(m["axes"])}) for m in found["maps"])
     ops = {name: tuple(_op_from(op) for op in found[name]) for name in ("checks", "prints")}
-    return Lowered(**{**found, "maps": maps, "reasons": tuple(found["reasons"]), **ops})
+    return Lowered(
+        **{**found, "maps": maps, "reasons": tuple(found["reasons"]), "copied": tuple(found["copied"]), **ops}
+    )
 
 
 def _op_to(op: Op) -> list[Any]:

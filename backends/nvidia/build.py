@@ -17,7 +17,7 @@ from pathlib import Path
 from warpwave.backends.nvidia import nvcc, nvrtc
 from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.cubin import figures
-from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.lowered import AFTER_COPIES, Lowered
 from warpwave.backends.nvidia.nvcc import CompileFailed
 from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, ResourceError, UnsupportedError
@@ -73,7 +73,8 @@ def build(lowered: Lowered, target: Target, wide: int, tma: int) -> Built:
             "nvcc is installed",
             hint=REMEDY,
         )
-    macros = f"-DWIDE={wide & 0xFFFFFFFF}u", f"-DROWS={wide >> 32}u", f"-DTMA={tma}u"
+    macros = [f"-DWIDE={wide & 0xFFFFFFFF}u", f"-DROWS={wide >> 32}u", f"-DTMA={tma & 0xFFFFFFFF}u"]
+    macros += ["-DAFTER_COPIES=1"] if tma & AFTER_COPIES else []
     options = (*FLAGS, f"--gpu-architecture={target.arch}", *macros)
     folder = cache_directory() / _key(lowered, compiler, options)
     if not (folder / "kernel.cubin").exists():

@@ -16,6 +16,8 @@ i of a mask is the kernel's i-th tensor parameter, and the runtime sets it where
 - ROWS: rows contiguous;
 - TMA: base 16-byte aligned, last stride 1, other strides positive multiples of 16 bytes below 2^40, no extent 0.
 
+With -DAFTER_COPIES=1 the kernel waits for the one before it on the stream, which makes aligned copies of its operands.
+
 Strides of axes with one element do not count, as nothing lies there. A cluster launch's grid is rounded up to whole
 clusters, or down if it is persistent: a block must compare its number with the grid's sizes.
 """
@@ -25,6 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwave.tiles.ir import Op
+
+AFTER_COPIES = 1 << 32  # in a variant's TMA mask, behind the tensors' bits
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,4 @@ class Lowered:
     reasons: tuple[str, ...]  # lines of explain()
     checks: tuple[Op, ...]
     prints: tuple[Op, ...]
+    copied: tuple[str, ...] = ()  # operands of the bulk copy engine that the runtime may replace by aligned copies

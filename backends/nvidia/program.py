@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from warpwave.backends.nvidia import resources, sass
 from warpwave.backends.nvidia.arch import WARP, Target
 from warpwave.backends.nvidia.build import Built, build
 from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.runtime import aligned_copies
 from warpwave.backends.nvidia.runtime.devices import Device
+from warpwave.backends.nvidia.runtime.functions import Functions
 from warpwave.backends.nvidia.runtime.launcher import Launcher
 from warpwave.backends.nvidia.runtime.plan import best_variant
 from warpwave.backends.nvidia.runtime.relaunch import Relaunch
@@ -81,9 +83,19 @@ class NvidiaProgram:
     @cached_property
     def launcher(self) -> Launcher:
         """What starts it on devices."""
-        return Launcher(self.kernel, self.lowered, self.target, self._code)
+        return Launcher(self.kernel, self.lowered, self.target, self._code, _copier(self.target))
 
     def _code(self, wide: int, tma: int, device: Device) -> bytes:
-        """A variant's machine code, or its PTX where the device executes other machine code."""
-        built = self.built(wide, tma)
-        return built.cubin if device.capability in self.target.runs_on else built.ptx.encode() + b"\0"
+        return _code_on(device, self.built(wide, tma), self.target)
+
+
+def _code_on(device: Device, built: Built, target: Target) -> bytes:
+    """A variant's machine code, or its PTX where the device executes other machine code."""
+    return built.cubin if device.capability in target.runs_on else built.ptx.encode() + b"\0"
+
+
+@cache
+def _copier(target: Target) -> Functions:
+    """The kernel that makes aligned copies; all programs of a target share it."""
+    lowered = aligned_copies.KERNEL
+    return Functions(lowered, lambda wide, tma, device: _code_on(device, build(lowered, target, wide, tma), target))

@@ -11,6 +11,7 @@
 #include "warpwave/memory.cuh"
 #include "warpwave/order.cuh"
 #include "warpwave/ptx/cp_async.cuh"
+#include "warpwave/ptx/grids.cuh"
 #include "warpwave/ptx/matrix_moves.cuh"
 #include "warpwave/ptx/mma.cuh"
 #include "warpwave/ptx/wgmma.cuh"

@@ -65,6 +65,10 @@ class NvidiaLowering(Lowering):
         self.groups = 0  # wgmma groups committed so far
         self.shifts = 0  # pipelines whose unaligned rows are shifted into place
 
+    def rows(self, tensor: Value) -> str:
+        """C condition, known when compiling, that a tensor's rows are contiguous, wherever they begin."""
+        return self.wide(tensor).replace("wide", "rows", 1)
+
     def lower_op(self, op: Op) -> None:
         """Emit one op, after a comment with the user's line if it is another one than the last."""
         from warpwave.backends.nvidia.lower.lower import lower_op

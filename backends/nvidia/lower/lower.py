@@ -29,7 +29,6 @@ from warpwave.backends.nvidia.lower.rings import (
     is_scalar_op,
     make_rings,
     map_name,
-    pipelines,
     single_loads,
 )
 from warpwave.backends.nvidia.lower.scattered import is_scattered, lower_scattered_store
@@ -118,33 +117,8 @@ def lower(kernel: Kernel, target: Target, options: dict[str, object]) -> Lowered
     if can_share(special, wanted):
         special.plan.cluster = plain.plan.cluster = wanted
     _fit(special, _emit_specialised)
-    unaligned = _for_unaligned_rows(kernel, target, options, special.plan)
-    if unaligned is None:
-        _fit(plain, _emit)
-    return _lowered([special, unaligned or plain])
-
-
-def _for_unaligned_rows(
-    kernel: Kernel, target: Target, options: dict[str, object], special: Plan
-) -> NvidiaLowering | None:
-    """The text for tensors that the engine does not take, if its loads ahead can be shifted into place; else None.
-
-    Its product is mma.sync's and shared by all of the block's warps: shifting takes longer than products, and leaves
-    less to one warpgroup's latency. Kernels with more products keep what they have in registers by wgmma.
-    """
-    if len(special.products) > 1 or special.cluster > 1:
-        return None
-    warps = 1 << ((special.threads // WARP).bit_length() - 1)
-    older = replace(target, has=target.has - {"wgmma"})
-    try:
-        plan = make_plan(kernel, older, {**options, "warps": warps})
-        plan.idle = warps * WARP < special.threads
-        plan.persistent, plan.folded, plan.stages = special.persistent, special.folded, special.stages
-        lw = _lowering(kernel, older, plan)
-        _fit(lw, _emit)
-    except (UnsupportedError, ResourceError):  # split for another number of warps, or too large for this way
-        return None
-    return lw if lw.shifts == len(list(pipelines(lw.kernel.body))) else None
+    _fit(plain, _emit)
+    return _lowered([special, plain])
 
 
 def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> NvidiaLowering:
@@ -301,6 +275,7 @@ def _lowered(lowerings: Sequence[NvidiaLowering]) -> Lowered:
         _reasons(*lowerings),
         tuple(first.checks),
         tuple(first.prints),
+        tuple(name for name in first.kernel.param_names if name in first.bulk - set(first.kernel.outputs)),
     )
 
 
@@ -310,6 +285,8 @@ def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
         reasons.append(FOLDED if first.plan.folded else EVEN)
     if first.posted:
         reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
+    if first.bulk:
+        reasons.append("operands whose rows the engine cannot read are copied to aligned ones first")
     for other in others:
         extra = [r for r in other.plan.reasons if r not in reasons]
         reasons += [f"for tensors that the engine does not take: {r}" for r in extra]

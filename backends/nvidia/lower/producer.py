@@ -41,6 +41,7 @@ def init_rings(lw: NvidiaLowering) -> None:
         meet_cluster(lw)
     else:
         body.line("workgroup_barrier();")
+    body.line("if constexpr (AFTER_COPIES) ptx::wait_for_grid_before();")
 
 
 def meet_cluster(lw: NvidiaLowering) -> None:

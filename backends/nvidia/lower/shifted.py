@@ -43,7 +43,7 @@ class Shifted:
         lw, stages = self.lw, self.loop.stages
         tensors = list(dict.fromkeys(load.op.operands[0] for load in self.loop.ring))
         wide = " && ".join(lw.wide(t) for t in tensors)
-        rows = " && ".join(lw.wide(t).replace("wide", "rows", 1) for t in tensors)
+        rows = " && ".join(lw.rows(t) for t in tensors)
         lw.body.line(f"constexpr bool {self.name} = !({wide}) && {rows};")
         first, depth = lw.fresh("first"), lw.fresh("depth")
         lw.body.line(f"constexpr int {first} = {self.name} ? {self.stages} : {stages - 1};")

@@ -25,6 +25,8 @@ def kernel_text(lowerings: Sequence[NvidiaLowering], *, located: bool) -> str:
         *_variant(lowerings[0].kernel),
         "struct grid_sizes { int sizes[4]; };",
     ]
+    if lowerings[0].bulk:
+        lines += ["#ifndef AFTER_COPIES", "#define AFTER_COPIES 0", "#endif"]
     if lowerings[0].plan.resident > 1:
         lines += ["#ifndef RESIDENT", f"#define RESIDENT {lowerings[0].plan.resident}", "#endif"]
     maps = [m for lw in lowerings for m in lw.maps]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +54,12 @@ def call(name: str, *arguments: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results) or None
 
 
+def launch(function: Any, grid: tuple[int, int, int], threads: int, stream: int, parameter: bytearray) -> None:
+    """Start a kernel of one parameter, without dynamic shared memory."""
+    pointer = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(parameter)))
+    call("cuLaunchKernel", function, *grid, threads, 1, 1, 0, stream, ctypes.addressof(pointer), 0)
+
+
 def failure(code: Any, name: str) -> CudaError:
     """The exception for an error code."""
     _, symbol = module().cuGetErrorName(code)
@@ -60,3 +69,14 @@ def failure(code: Any, name: str) -> CudaError:
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+@contextmanager
+def loading_allowed() -> Iterator[None]:
+    """Loading code and allocating memory are allowed although a stream may be capturing a graph."""
+    relaxed = module().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = call("cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", before)

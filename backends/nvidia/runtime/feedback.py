@@ -12,7 +12,7 @@ import numpy as np
 
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import driver
-from warpwave.backends.nvidia.runtime.functions import loading_allowed
+from warpwave.backends.nvidia.runtime.driver import loading_allowed
 from warpwave.backends.nvidia.runtime.memory import allocated
 from warpwave.tiles.errors import CheckFailed, UnsupportedError
 from warpwave.tiles.simt.printing import CAPACITY, show_prints

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import driver
 from warpwave.backends.nvidia.runtime.devices import Device
+from warpwave.backends.nvidia.runtime.driver import loading_allowed
 from warpwave.tiles.errors import ResourceError
 from warpwave.tiles.runtime.cache import OnceCache
 
@@ -64,7 +64,7 @@ class Functions:
     def _resident(self, handle: Any, device: Device) -> int:
         lowered = self.lowered
         if lowered.cluster > 1:
-            config = cluster_config(lowered)
+            config = launch_config(lowered)
             config.gridDimX = lowered.cluster
             return int(driver.call("cuOccupancyMaxActiveClusters", handle, config)) * lowered.cluster
         blocks = driver.call(
@@ -73,28 +73,32 @@ class Functions:
         return int(blocks) * device.multiprocessors
 
 
-def cluster_config(lowered: Lowered) -> Any:
-    """The configuration of a cluster launch but for its grid and stream; each thread needs its own."""
+def launch_config(lowered: Lowered, *, after_copies: bool = False) -> Any:
+    """The configuration of a launch but for its grid and stream; each thread needs its own.
+
+    With `after_copies` its blocks may begin before the stream's last kernel has ended, and wait for it themselves.
+    """
     cuda = driver.module()
-    attribute = cuda.CUlaunchAttribute()
-    attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    value = cuda.CUlaunchAttributeValue()
-    value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = lowered.cluster, 1, 1
-    attribute.value = value
+    attributes = []
+    if lowered.cluster > 1:
+        value = cuda.CUlaunchAttributeValue()
+        value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = lowered.cluster, 1, 1
+        attributes.append(_attribute("CLUSTER_DIMENSION", value))
+    if after_copies:
+        value = cuda.CUlaunchAttributeValue()
+        value.programmaticStreamSerializationAllowed = 1
+        attributes.append(_attribute("PROGRAMMATIC_STREAM_SERIALIZATION", value))
     config = cuda.CUlaunchConfig()
     config.gridDimX = config.gridDimY = config.gridDimZ = 1
     config.blockDimX, config.blockDimY, config.blockDimZ = lowered.threads, 1, 1
     config.sharedMemBytes = lowered.shared_bytes
-    config.attrs, config.numAttrs = [attribute], 1
+    config.attrs, config.numAttrs = attributes, len(attributes)
     return config
 
 
-@contextmanager
-def loading_allowed() -> Iterator[None]:
-    """Loading code and allocating memory are allowed although a stream may be capturing a graph."""
-    relaxed = driver.module().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
-    try:
-        yield
-    finally:
-        driver.call("cuThreadExchangeStreamCaptureMode", before)
+def _attribute(name: str, value: Any) -> Any:
+    cuda = driver.module()
+    attribute = cuda.CUlaunchAttribute()
+    attribute.id = getattr(cuda.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
+    attribute.value = value
+    return attribute

@@ -10,7 +10,7 @@ from warpwave.backends.nvidia.arch import Target
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.runtime.feedback import PRINTS_AT, Feedback
-from warpwave.backends.nvidia.runtime.functions import Functions, cluster_config
+from warpwave.backends.nvidia.runtime.functions import Functions, launch_config
 from warpwave.backends.nvidia.runtime.masks import UNIT
 from warpwave.backends.nvidia.runtime.memory import on_device
 from warpwave.backends.nvidia.runtime.packing import Argument, Buffer, layout_of, scalar_writers
@@ -31,11 +31,16 @@ class Launcher:
     """One kernel on all devices. `code_for(wide, tma, device)` is the code of a variant there."""
 
     def __init__(
-        self, kernel: Kernel, lowered: Lowered, target: Target, code_for: Callable[[int, int, devices.Device], bytes]
+        self,
+        kernel: Kernel,
+        lowered: Lowered,
+        target: Target,
+        code_for: Callable[[int, int, devices.Device], bytes],
+        copier: Functions,
     ) -> None:
         self.kernel, self.lowered, self.target = kernel, lowered, target
         self._layout = layout_of(kernel, lowered)
-        self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, code_for))
+        self._planner = Planner(kernel, lowered, self._layout, Functions(lowered, code_for), copier)
         self.feedback = Feedback(lowered)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._scalars = [(i, w) for i, w in enumerate(scalar_writers(self._layout)) if w]
@@ -69,8 +74,9 @@ class Launcher:
         arrays: list[Array] = [values[i] for i in self._tensors]
         plan = self._plan_for(arguments, values, arrays)
         stream = stream_source(arrays, plan.device.ordinal)
-        aligned = all(a.address % UNIT == 0 for a in arrays)
-        if stream is None or not aligned or not self.feedback.is_silent or plan.from_host or plan.blocks == 0:
+        if not all(a.address % UNIT == 0 for a in arrays) or plan.copier or plan.from_host or plan.blocks == 0:
+            return None
+        if stream is None or not self.feedback.is_silent:
             return None
         numbers = [i for i, _ in self._scalars]
         needed = [(numbers.index(i), values[i]) for i in self._launch_scalars]
@@ -148,12 +154,18 @@ class Launcher:
     def _launch(
         self, plan: Plan, values: Sequence[Any], addresses: Sequence[int], stream: int, status: int, prints: int
     ) -> None:
-        buffer = self._filled(plan, values, addresses, status, prints)
+        if plan.copier:
+            with plan.copier.copied(addresses, plan.device.ordinal, stream) as copied:
+                self._start_code(plan, self._filled(plan, values, copied, status, prints), stream)
+        else:
+            self._start_code(plan, self._filled(plan, values, addresses, status, prints), stream)
+
+    def _start_code(self, plan: Plan, buffer: Buffer, stream: int) -> None:
         cuda, lowered = driver.module(), self.lowered
         assert plan.function is not None
         handle = plan.function.handle
-        if lowered.cluster > 1:
-            config = self._config()
+        if lowered.cluster > 1 or plan.copier:
+            config = self._config(plan.copier is not None)
             config.gridDimX, config.hStream = plan.blocks, stream
             (code,) = cuda.cuLaunchKernelEx(config, handle, buffer.pointers, 0)
         else:
@@ -185,7 +197,8 @@ class Launcher:
             found = self._local.buffer = Buffer(self._layout)
         return found
 
-    def _config(self) -> Any:
-        if not hasattr(self._local, "config"):
-            self._local.config = cluster_config(self.lowered)
-        return self._local.config
+    def _config(self, after_copies: bool) -> Any:
+        name = f"config_{after_copies}"
+        if not hasattr(self._local, name):
+            setattr(self._local, name, launch_config(self.lowered, after_copies=after_copies))
+        return getattr(self._local, name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import TensorMapLimits
+from warpwave.tiles.runtime.arrays import Array
 
 ALL = 2**64 - 1
 UNIT = 16  # bytes of a wide access
@@ -26,6 +27,11 @@ class View:
         """Strides in bytes that matter: of all axes but the last, without those of a single element."""
         pairs = zip(self.strides[:-1], self.shape[:-1], strict=True)
         return [stride * self.nbytes for stride, extent in pairs if extent != 1]
+
+
+def view_of(array: Array) -> View:
+    """What decides about accesses to an array."""
+    return View(array.dtype.nbytes, array.shape, array.strides, array.address % UNIT)
 
 
 def is_wide(view: View) -> bool:

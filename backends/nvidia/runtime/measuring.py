@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpwave.backends.nvidia.runtime import devices, driver
 from warpwave.backends.nvidia.runtime.devices import DLPACK_CUDA, Device
-from warpwave.backends.nvidia.runtime.functions import loading_allowed
+from warpwave.backends.nvidia.runtime.driver import loading_allowed
 from warpwave.backends.nvidia.runtime.packing import Argument
 from warpwave.backends.nvidia.runtime.streams import stream_for
 from warpwave.tiles.errors import TileError

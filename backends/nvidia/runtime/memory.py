@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
 
 from warpwave.backends.nvidia.runtime import driver
+from warpwave.backends.nvidia.runtime.driver import loading_allowed
 from warpwave.tiles.runtime.spans import ALIGNMENT, Moved, Span, moved, regions
 
 
@@ -17,6 +20,34 @@ def allocated(nbytes: int) -> Iterator[int]:
         yield int(pointer)
     finally:
         driver.call("cuMemFree", pointer)
+
+
+@contextmanager
+def for_launch(nbytes: int, ordinal: int, stream: int) -> Iterator[int]:
+    """Memory for work that is put on a stream within the block; what comes later on the stream may get it again.
+
+    A stream that is captured gets memory of the graph's own.
+    """
+    pointer = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+    try:
+        yield pointer
+    finally:
+        driver.call("cuMemFreeAsync", pointer, stream)
+
+
+@cache
+def _pool(ordinal: int) -> Any:
+    """A device's memory for launches. It keeps what it has: the driver's own pool gives it back whenever one waits."""
+    cuda = driver.module()
+    properties, location = cuda.CUmemPoolProps(), cuda.CUmemLocation()
+    location.type, location.id = cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE, ordinal
+    properties.allocType = cuda.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    properties.location = location
+    with loading_allowed():
+        pool = driver.call("cuMemPoolCreate", properties)
+        threshold = cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        driver.call("cuMemPoolSetAttribute", pool, threshold, cuda.cuuint64_t(2**64 - 1))
+    return pool
 
 
 @contextmanager

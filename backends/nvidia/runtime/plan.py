@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.lowered import AFTER_COPIES, Lowered
 from warpwave.backends.nvidia.runtime import masks
+from warpwave.backends.nvidia.runtime.aligned_copies import Copier, as_copied, copies_for
 from warpwave.backends.nvidia.runtime.devices import Device
 from warpwave.backends.nvidia.runtime.functions import Function, Functions
-from warpwave.backends.nvidia.runtime.masks import View
+from warpwave.backends.nvidia.runtime.masks import View, view_of
 from warpwave.backends.nvidia.runtime.packing import Argument, Layout, template
 from warpwave.backends.nvidia.runtime.tensor_maps import MapParameters, encode, map_parameters
 from warpwave.tiles.errors import UnsupportedError
@@ -44,7 +45,10 @@ class MapSlot:
 
 @dataclass(frozen=True)
 class Plan:
-    """`blocks` is CUDA's grid, 0 if there is nothing to do; `memory` the parameters without addresses and scalars."""
+    """`blocks` is CUDA's grid, 0 if there is nothing to do; `memory` the parameters without addresses and scalars.
+
+    `copier` first copies operands to where the bulk copy engine can read them.
+    """
 
     device: Device
     sizes: tuple[int, ...]
@@ -53,6 +57,7 @@ class Plan:
     memory: bytes
     maps: tuple[MapSlot, ...]
     from_host: bool
+    copier: Copier | None = None
 
 
 @dataclass(frozen=True)
@@ -63,24 +68,28 @@ class Planner:
     lowered: Lowered
     layout: Layout
     functions: Functions
+    copier: Functions
 
     def plan(self, arguments: Mapping[str, Argument], device: Device) -> Plan:
         """The plan for these arguments on a device whose context is current. CheckFailed for a launch condition."""
         described = {n: Extents(a.shape) if isinstance(a, Array) else a for n, a in arguments.items()}
         sizes = launch_grid(self.kernel, described)
         blocks = math.prod(sizes)
-        values = list(arguments.values())
-        from_host = any(isinstance(a, Array) and a.on_host for a in values)
+        arrays = {n: a for n, a in arguments.items() if isinstance(a, Array)}
+        from_host = any(a.on_host for a in arrays.values())
         if blocks == 0:
             return Plan(device, sizes, 0, None, b"", (), from_host)
         if blocks > MAX_GRID:
             raise UnsupportedError(f"{blocks} blocks, a launch has at most {MAX_GRID}", loc=self.kernel.loc)
-        tensors = {n: view_of(a) for n, a in arguments.items() if isinstance(a, Array)}
-        wide, tma = variant(self.lowered, tensors)
-        function = self.functions.get(device, wide, tma)
-        memory = template(self.layout, values, sizes)
-        maps = self._maps([a for a in values if isinstance(a, Array)], list(tensors), tma)
-        return Plan(device, sizes, grid_of(self.lowered, blocks, function.resident), function, memory, maps, from_host)
+        copies = copies_for(self.lowered, arrays)
+        arrays = as_copied(arrays, copies)
+        wide, tma = variant(self.lowered, {n: view_of(a) for n, a in arrays.items()})
+        function = self.functions.get(device, wide, tma | (AFTER_COPIES if copies else 0))
+        copier = Copier(copies, self.copier.get(device, masks.ALL, 0)) if copies else None
+        memory = template(self.layout, list({**arguments, **arrays}.values()), sizes)
+        maps = self._maps(list(arrays.values()), list(arrays), tma)
+        grid = grid_of(self.lowered, blocks, function.resident)
+        return Plan(device, sizes, grid, function, memory, maps, from_host, copier)
 
     def _maps(self, arrays: Sequence[Array], names: Sequence[str], tma: int) -> tuple[MapSlot, ...]:
         slots = []
@@ -90,11 +99,6 @@ class Planner:
                 array = arrays[place]
                 slots.append(MapSlot(offset, place, map_parameters(spec, array.dtype, array.shape, array.strides)))
         return tuple(slots)
-
-
-def view_of(array: Array) -> View:
-    """What decides about accesses to an array."""
-    return View(array.dtype.nbytes, array.shape, array.strides, array.address % masks.UNIT)
 
 
 def variant(lowered: Lowered, tensors: Mapping[str, View]) -> tuple[int, int]:

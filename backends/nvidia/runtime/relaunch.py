@@ -9,7 +9,7 @@ from typing import Any
 
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import devices, driver
-from warpwave.backends.nvidia.runtime.functions import cluster_config
+from warpwave.backends.nvidia.runtime.functions import launch_config
 from warpwave.backends.nvidia.runtime.masks import UNIT
 from warpwave.backends.nvidia.runtime.packing import Buffer, Layout
 from warpwave.backends.nvidia.runtime.plan import Plan
@@ -105,7 +105,7 @@ class Relaunch:
         assert plan.function is not None
         handle, pointers = plan.function.handle, buffer.pointers
         if lowered.cluster > 1:
-            config, launch_ex = cluster_config(lowered), cuda.cuLaunchKernelEx
+            config, launch_ex = launch_config(lowered), cuda.cuLaunchKernelEx
             config.gridDimX = plan.blocks
 
             def start_clusters(stream: int) -> tuple[Any, ...]:

@@ -29,6 +29,8 @@ class Launch:
     context: int
     parameters: list[bytes] = field(default_factory=list)
     cluster: int = 1
+    early: bool = False  # may begin before the kernel in front of it has ended
+    name: str = ""
 
 
 @dataclass
@@ -61,6 +63,8 @@ class FakeCuda:
         self.resident = 2
         self.contexts: dict[int, int] = {}  # of functions
         self.memory: dict[int, Any] = {}
+        self.names: dict[int, str] = {}  # of functions
+        self.own_sizes = {"copy_rows": [704]}  # of kernels that are not the test's
         self.now = 0.0  # ms, which `on_launch` may move on
         self.events: dict[int, float] = {}
         self._context = threading.local()
@@ -129,6 +133,7 @@ class FakeCuda:
         return module
 
     def do_cuModuleGetFunction(self, module, name):
+        self.names[module + 0x1000] = name.decode()
         return module + 0x1000
 
     def do_cuFuncSetAttribute(self, function, attribute, value):
@@ -155,6 +160,18 @@ class FakeCuda:
 
     def do_cuMemFree(self, address):
         del self.memory[address]
+
+    def do_cuMemPoolCreate(self, properties):
+        return 0x9001 + int(properties.location.id)
+
+    def do_cuMemPoolSetAttribute(self, pool, attribute, value):
+        return None
+
+    def do_cuMemAllocFromPoolAsync(self, nbytes, pool, stream):
+        return self.do_cuMemAlloc(nbytes)
+
+    def do_cuMemFreeAsync(self, address, stream):
+        self.do_cuMemFree(address)
 
     def do_cuMemcpyHtoD(self, target, source, nbytes):
         ctypes.memmove(target, source, nbytes)
@@ -210,9 +227,11 @@ class FakeCuda:
         return self._started(launch, parameters)
 
     def do_cuLaunchKernelEx(self, config, function, parameters, extra):
-        (attribute,) = config.attrs
-        assert config.numAttrs == 1
-        assert attribute.id == real.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        assert config.numAttrs == len(config.attrs)
+        values = {attribute.id.name: attribute.value for attribute in config.attrs}
+        cluster = values.pop("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", None)
+        early = values.pop("CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION", None)
+        assert not values
         launch = Launch(
             function,
             (config.gridDimX, config.gridDimY, config.gridDimZ),
@@ -220,7 +239,8 @@ class FakeCuda:
             config.sharedMemBytes,
             int(config.hStream),
             self.do_cuCtxGetCurrent(),
-            cluster=attribute.value.clusterDim.x,
+            cluster=cluster.clusterDim.x if cluster else 1,
+            early=bool(early and early.programmaticStreamSerializationAllowed),
         )
         return self._started(launch, parameters)
 
@@ -228,8 +248,10 @@ class FakeCuda:
         if self.contexts[launch.function] != launch.context:
             codes = real.CUresult
             return Refused(codes.CUDA_ERROR_INVALID_HANDLE if launch.context else codes.CUDA_ERROR_INVALID_CONTEXT)
-        pointers = (ctypes.c_void_p * len(self.sizes)).from_address(parameters)
-        launch.parameters = [ctypes.string_at(p, size) for p, size in zip(pointers, self.sizes, strict=True)]
+        launch.name = self.names[launch.function]
+        sizes = self.own_sizes.get(launch.name, self.sizes)
+        pointers = (ctypes.c_void_p * len(sizes)).from_address(parameters)
+        launch.parameters = [ctypes.string_at(p, size) for p, size in zip(pointers, sizes, strict=True)]
         self.launches.append(launch)
         self.on_launch(launch)
         return None

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import warpwave as ww
 from warpwave import bf16, f32, gl, i64, st
+from warpwave.backends.nvidia import program
 from warpwave.backends.nvidia.arch import SM90A, Target
 from warpwave.backends.nvidia.lowered import Lowered, TensorMap
 from warpwave.backends.nvidia.program import NvidiaProgram
-from warpwave.backends.nvidia.runtime import devices, driver
+from warpwave.backends.nvidia.runtime import devices, driver, memory
 from warpwave.backends.nvidia.tests.fake_cuda import FakeCuda
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.runtime.arrays import Array, borrow
 
 CUDA_0 = "dlpack2:0"
+HOST = Path(__file__).parent / "host"  # device code's tests that run on the host
 
 
 @ww.kernel
@@ -60,6 +64,11 @@ SCALE_BODY = """
     }
   }
 """
+
+
+def host_compiler() -> str | None:
+    """A C++ compiler on the PATH."""
+    return next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
 
 def ir_of(kernel: Any, *arguments: Any, **constants: Any) -> Kernel:
@@ -108,7 +117,7 @@ def on_gpu(array: np.ndarray, device: str = CUDA_0, owner: Any = None) -> Array:
 @contextlib.contextmanager
 def faked(fake: FakeCuda, monkeypatch: Any) -> Iterator[FakeCuda]:
     """The fake instead of cuda-bindings, as if a driver were there."""
-    caches = (driver.module, devices.devices)
+    caches = (driver.module, devices.devices, memory._pool, program._copier)
     with monkeypatch.context() as patch:
         for cache in caches:
             cache.cache_clear()
@@ -117,4 +126,5 @@ def faked(fake: FakeCuda, monkeypatch: Any) -> Iterator[FakeCuda]:
         try:
             yield fake
         finally:
-            devices.devices.cache_clear()
+            for cache in caches[1:]:
+                cache.cache_clear()

@@ -8,6 +8,7 @@
 #include "memory.cuh"
 #include "ptx/matrix_moves.cuh"
 #include "ptx/wgmma.cuh"
+#include "rows.cuh"
 #include "scopes.cuh"
 #include "tensor_maps.cuh"
 
@@ -163,12 +164,6 @@ struct warpgroup : kittens::warpgroup {
 #define mm_rAB(d, a, rows, b) WW_PRODUCT_HELD(d, a, b, false, rows, WW_NO_PIN, s_ > 0)
 #define mm_rABt(d, a, rows, b) WW_PRODUCT_HELD(d, a, b, true, rows, WW_NO_PIN, s_ > 0)
 
-// 16-byte units of a row of a swizzled tile change places by its number.
-template <class ST> DEVICE u32 swizzle_of(int row) {
-  if constexpr (ST::swizzle_bytes == 128) return (row >> 0 & 1) * 16 ^ (row >> 1 & 1) * 32 ^ (row >> 2 & 1) * 64;
-  else if constexpr (ST::swizzle_bytes == 64) return (row >> 1 & 1) * 16 ^ (row >> 2 & 1) * 32;
-  else return (row >> 2 & 1) * 16;
-}
 struct warp : kittens::warp {
   DEVICE static void in_columns() {}
 };
@@ -246,11 +241,11 @@ DEVICE void in_boxes() {}
   in_columns(); \
   EACH(q_, ww::tk::tile_of<decltype(dst)>::cols / 16) { \
     using ST_ = ww::tk::tile_of<decltype(dst)>; \
-    const int first_ = block * (decltype(src)::cols / 2) + panel * (ST_::cols / 2) + q_ * 8; \
+    const int first_ = (block) * (decltype(src)::cols / 2) + (panel) * (ST_::cols / 2) + q_ * 8; \
     ww::u32 x_[4]; \
     EACH(i_, 4) \
       x_[i_] = ww::bits<ww::u32>(ww::vec<ww::u16, 2>{ \
           ww::bits<ww::u16>(src.get(first_ + i_ * 2)), ww::bits<ww::u16>(src.get(first_ + i_ * 2 + 1))}); \
     const ww::u32 at_ = ((lane & 7) + (lane >> 3 & 1) * 8) * ST_::swizzle_bytes + q_ * 32 + (lane >> 4) * 16; \
-    ww::ptx::stmatrix(ww::tk::address_of(dst) + (at_ ^ ww::tk::swizzle_of<ST_>(lane)), x_); \
+    ww::ptx::stmatrix(ww::tk::address_of(dst) + (at_ ^ ww::swizzle_of<ST_>(lane)), x_); \
   }
