@@ -74,7 +74,9 @@ void GlobalMemory::unmap(u64 base) {
   if (it == regions_.end()) throw LoadError("unmap of an address that is not the start of a buffer");
   u32 count = 0;
   for (u64 s = base >> kSlotShift; s < kSlots && slots_[s] == it->get(); ++s, ++count) slots_[s] = nullptr;
-  if (count == 1 && (base >> kSlotShift) >= kFirstSlot) free_slots_.push_back(static_cast<u32>(base >> kSlotShift));
+  const u64 first = base >> kSlotShift;
+  const bool chosen_here = first >= kFirstSlot && first < next_slot_;  // not by who called map_at, who may use it again
+  if (count == 1 && chosen_here) free_slots_.push_back(static_cast<u32>(first));
   regions_.erase(it);
 }
 

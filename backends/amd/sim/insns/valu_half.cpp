@@ -34,15 +34,18 @@ void arithmetic(Registry& r) {
   r.add(vop_raw("v_subrev_f16", wide_half_body<HalfOp::sub_rev, kWideSubRev, kSubRevSlow, 2>, t, {t, t}));
   r.add(vop_raw("v_mul_f16", wide_half_body<HalfOp::mul, kWideMul, kMulSlow, 2>, t, {t, t}));
   r.add(keep_half<wide_half_body<HalfOp::fma, kWideFma, kFmaSlow, 3>>(vop_raw("v_fma_f16", nullptr, t, {t, t, t})));
+  r.add(vop_raw("v_fma_legacy_f16", wide_half_body<HalfOp::fma, kWideFma, kFmaSlow, 3>, t, {t, t, t}));
   // v_mac, v_madmk and v_madak of f16 are unfused: the product is rounded first (CDNA3 ISA, VOP2).
   constexpr auto mad = [](f16 a, f16 b, f16 c) { return quick_add(quick_mul(a, b), c); };
   constexpr auto mad_slow = [](f16 a, f16 b, f16 c, HalfMode m) { return add(mul(a, b, m), c, m); };
   r.add(keep_half<half_body<mad, mad_slow>>(vop<mad>("v_mad_f16")));
+  r.add(vop_half<mad, mad_slow>("v_mad_legacy_f16"));
   r.add(vop_half<mad, mad_slow>("v_madmk_f16"));
   r.add(vop_half<mad, mad_slow>("v_madak_f16"));
   r.add(vop_half_acc<mad, mad_slow>("v_mac_f16"));
   r.add(keep_half<vop_detail::lanes<[](f16 a, f16 b, f16 c) { return div_fixup(a, b, c); }>>(
       vop<[](f16 a, f16 b, f16 c) { return div_fixup(a, b, c); }>("v_div_fixup_f16")));
+  r.add(vop<[](f16 a, f16 b, f16 c) { return div_fixup(a, b, c); }>("v_div_fixup_legacy_f16"));
   r.add(vop_half<[](f16 a, i16 n) { return arith::ldexp(a, n, HalfMode{}); },
                  [](f16 a, i16 n, HalfMode m) { return arith::ldexp(a, n, m); }>("v_ldexp_f16"));
 }

@@ -1,4 +1,5 @@
-// 16-bit integer arithmetic. The VOP2 forms clear the upper half of the destination, the VOP3-only ones keep it.
+// 16-bit integer arithmetic. VOP2 and legacy forms clear the upper half of the destination, other VOP3-only ones keep it
+// (LLVM GCNSubtarget::zeroesHigh16BitsOfDest).
 #include "../arith/convert.hpp"
 #include "vop_modes.hpp"
 
@@ -27,10 +28,14 @@ void arithmetic(Registry& r) {
   r.add(clamp_keep<[](i16 a, i16 b) { return i16(a - b); }, [](i16 a, i16 b) { return (saturated<i16>(a - b)); }>(
       "v_sub_i16"));
   r.add(vop<[](u16 a, u16 b) { return u16(u32(a) * b); }>("v_mul_lo_u16"));
-  r.add(clamp_keep<[](u16 a, u16 b, u16 c) { return u16(u32(a) * b + c); },
-                   [](u16 a, u16 b, u16 c) { return (arith::saturate_to<u16, i64>(i64(a) * b + c)); }>("v_mad_u16"));
-  r.add(clamp_keep<[](i16 a, i16 b, i16 c) { return i16(a * b + c); },
-                   [](i16 a, i16 b, i16 c) { return (saturated<i16>(a * b + c)); }>("v_mad_i16"));
+  constexpr auto mad = [](u16 a, u16 b, u16 c) { return u16(u32(a) * b + c); };
+  constexpr auto bounded = [](u16 a, u16 b, u16 c) { return (arith::saturate_to<u16, i64>(i64(a) * b + c)); };
+  r.add(clamp_keep<mad, bounded>("v_mad_u16"));
+  r.add(vop_clamp<mad, bounded>("v_mad_legacy_u16"));
+  constexpr auto signed_mad = [](i16 a, i16 b, i16 c) { return i16(a * b + c); };
+  constexpr auto signed_bounded = [](i16 a, i16 b, i16 c) { return (saturated<i16>(a * b + c)); };
+  r.add(clamp_keep<signed_mad, signed_bounded>("v_mad_i16"));
+  r.add(vop_clamp<signed_mad, signed_bounded>("v_mad_legacy_i16"));
 }
 
 void shifts(Registry& r) {

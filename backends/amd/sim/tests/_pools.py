@@ -95,6 +95,9 @@ def _as_words(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(halves, axis=2).reshape(shape).astype(np.uint32)
 
 
+UNFUSED = ("v_mad_f16", "v_mad_legacy_f16", "v_mac_f16", "v_madmk", "v_madak")
+
+
 def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) -> Operands:
     """Inputs that suit an instruction, the same on every run."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
@@ -103,7 +106,7 @@ def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) ->
         vectors[:, 2] = rng.integers(-40, 41, (groups, LANES)).astype(np.uint32)
     if "scalef32" in name:
         vectors[:, 38] = (rng.integers(120, 135, (groups, LANES)) << 23).astype(np.uint32)
-    if name.startswith(("v_dot2_f32", "v_dot2c_f32", "v_mad_f16", "v_mac_f16", "v_madmk", "v_madak")):
+    if name.startswith(("v_dot2_f32", "v_dot2c_f32", *UNFUSED)):
         vectors = _small_integers(rng, name, vectors.shape)
     if name.startswith("v_div_"):
         # Their special cases are steps of one algorithm: the division kernel checks them by its quotients.
@@ -113,7 +116,7 @@ def operands_for(name: str, target: str, seed: int = 0, groups: int = GROUPS) ->
         )
         vectors = _as_words(tame.astype(kind), vectors.shape)
     scalars = np.ascontiguousarray(pool_for(name)(rng, (groups, 2, LANES)).reshape(groups, -1)[:, :SCALARS])
-    if name.startswith(("v_mad_f16", "v_mac_f16", "v_madmk", "v_madak", "v_div_f")):
+    if name.startswith((*UNFUSED, "v_div_f")):
         scalars = np.ascontiguousarray(vectors[:, 0, :SCALARS])
     if "scalef32" in name:
         scalars[:, 1] = rng.integers(120, 135, groups) << 23

@@ -478,6 +478,29 @@ def test_many_threads_share_the_device(hip, module):
     assert not wrong
 
 
+def test_memory_after_there_was_no_more(tmp_path, image):
+    """Addresses of freed memory are handed out again after a failure, but not to the arguments of a launch as well."""
+    (tmp_path / "k.hsaco").write_bytes(image)
+    code = f"""
+from warpwave.backends.amd import sim
+sim.hip_runtime("gfx950")
+from hip import hip
+print(hip.hipMalloc(1 << 50)[0].name)
+for _ in range(3):
+    hip.hipFree(hip.hipMalloc(256)[1])
+print(hip.hipMalloc(1 << 50)[0].name)
+a, b = (hip.hipMalloc(256)[1] for _ in range(2))
+for pointer in (a, b):
+    hip.hipMemset(pointer, 1, 256)
+module = hip.hipModuleLoad({str(tmp_path / "k.hsaco")!r}.encode())[1]
+kernel = hip.hipModuleGetFunction(module, b"copy_words")[1]
+for _ in range(4):
+    hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, (a, b))
+    print(hip.hipDeviceSynchronize()[0].name)
+"""
+    assert run_python(code).split("\n") == ["hipErrorOutOfMemory"] * 2 + ["hipSuccess"] * 4
+
+
 def test_used_devices_cannot_be_changed(hip, runtime):
     good(hip.hipFree(good(hip.hipMalloc(4))))
     with pytest.raises(sim.HipRuntimeError, match="in use"):

@@ -201,6 +201,8 @@ TABLE = (
         "v_fmac_f64": Spec("f64: f64 f64 d.f64", fma64),
         "v_mac_f16": Spec("f16: f16 f16 d.f16", fma_odd),
         "v_mad_f16": Spec("h16: h16 h16 h16", fma_odd),
+        "v_fma_legacy_f16": Spec("f16: f16 f16 f16", fma_odd),
+        "v_mad_legacy_f16": Spec("f16: f16 f16 f16", fma_odd),
         "v_madmk_f16": Spec("f16: f16 f16 f16", fma_odd),
         "v_madak_f16": Spec("f16: f16 f16 f16", fma_odd),
         "v_max3_f16": Spec("hu16: mh16 mh16 mh16", three(pick(F16, True)), RAW),
@@ -229,6 +231,7 @@ TABLE = (
         "v_div_fixup_f32": Spec(F32_3, div_fixup(F32)),
         "v_div_fixup_f64": Spec("f64: f64 f64 f64", div_fixup(F64)),
         "v_div_fixup_f16": Spec("h16: h16 h16 h16", div_fixup(F16)),
+        "v_div_fixup_legacy_f16": Spec("f16: f16 f16 f16", div_fixup(F16)),
     }
 )
 

@@ -268,6 +268,8 @@ VOP3 = {
     "v_mad_i32_i16": Spec("=i32: i16 i16 i32", lambda a, b, c: wide(a) * b + c),
     "v_mad_u16": Spec("=hu16: hu16 hu16 hu16", lambda a, b, c: wide(a) * b + c),
     "v_mad_i16": Spec("=hi16: hi16 hi16 hi16", lambda a, b, c: wide(a) * b + c),
+    "v_mad_legacy_u16": Spec("=u16: u16 u16 u16", lambda a, b, c: wide(a) * b + c),
+    "v_mad_legacy_i16": Spec("=i16: i16 i16 i16", lambda a, b, c: wide(a) * b + c),
     "v_mad_u64_u32": Spec("u64 c: u32 u32 u64", lambda a, b, c: mad64(a, b, c, sign=False)),
     "v_mad_i64_i32": Spec("u64 c: i32 i32 i64", lambda a, b, c: mad64(a, b, c, sign=True)),
     "v_lshl_add_u32": Spec(B3, lambda a, b, c: (a << (b & 31)) + c),
