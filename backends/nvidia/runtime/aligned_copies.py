@@ -22,6 +22,7 @@ from warpwave.tiles.runtime.arrays import Array
 LINE = 128  # bytes; the engine asks for a line at a time: rows that begin inside one cost it two requests for each
 AXES, COPIES = 4, 8  # COPIED_AXES and COPIES of rows.cuh
 THREADS, EACH = 256, 2  # of a block; units of a thread
+ALL_SHARED = 100  # percent
 MOST_UNITS = 2**31 - 1 - THREADS * EACH  # the kernel counts them in 32 bits
 
 SOURCE = f"""#include "warpwave/ptx/grids.cuh"
@@ -96,6 +97,9 @@ class Copier:
 
     def __init__(self, copies: Sequence[RowCopy], function: Function) -> None:
         self._handle = function.handle
+        # A launch can begin beside the copies only where they leave its shared memory as it will be.
+        carveout = driver.module().CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        driver.call("cuFuncSetAttribute", self._handle, carveout, ALL_SHARED)
         self._template = b"".join(copy.packed() for copy in copies).ljust(COPIES * _COPY_WORDS * 8, b"\0")
         blocks = max(-(-copy.rows * copy.units // (THREADS * EACH)) for copy in copies)
         self._grid = blocks, len(copies), 1

@@ -74,7 +74,7 @@ class Launcher:
         arrays: list[Array] = [values[i] for i in self._tensors]
         plan = self._plan_for(arguments, values, arrays)
         stream = stream_source(arrays, plan.device.ordinal)
-        if not all(a.address % UNIT == 0 for a in arrays) or plan.copier or plan.from_host or plan.blocks == 0:
+        if not all(a.address % UNIT == 0 for a in arrays) or plan.from_host or plan.blocks == 0:
             return None
         if stream is None or not self.feedback.is_silent:
             return None

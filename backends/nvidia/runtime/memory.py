@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,15 +26,46 @@ def allocated(nbytes: int) -> Iterator[int]:
 
 @contextmanager
 def for_launch(nbytes: int, ordinal: int, stream: int) -> Iterator[int]:
-    """Memory for work that is put on a stream within the block; what comes later on the stream may get it again.
+    """Memory for work that is put on a stream within the block; what comes later on the stream gets it again.
 
-    A stream that is captured gets memory of the graph's own.
+    A stream that is captured gets memory of the graph's own, which may be replayed beside the stream.
     """
-    pointer = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
-    try:
-        yield pointer
-    finally:
-        driver.call("cuMemFreeAsync", pointer, stream)
+    if int(driver.call("cuStreamIsCapturing", stream)):
+        pointer = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+        try:
+            yield pointer
+        finally:
+            driver.call("cuMemFreeAsync", pointer, stream)
+        return
+    workspace = _workspace(ordinal, int(driver.call("cuStreamGetId", stream)))  # handles are used again, these are not
+    with workspace.lock:  # another thread's work on the stream comes before this or behind it
+        yield workspace.at_least(nbytes, ordinal, stream)
+
+
+@dataclass
+class _Workspace:
+    """A stream's memory, as much as a launch on it has needed: to get and return it each time takes the GPU 1 us."""
+
+    address: int = 0
+    nbytes: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def at_least(self, nbytes: int, ordinal: int, stream: int) -> int:
+        if self.nbytes < nbytes:
+            if self.address:
+                address, self.address, self.nbytes = self.address, 0, 0
+                driver.call("cuMemFreeAsync", address, stream)
+            self.address = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+            self.nbytes = nbytes
+        return self.address
+
+
+_workspaces: dict[tuple[int, int], _Workspace] = {}
+
+
+def _workspace(ordinal: int, stream_id: int) -> _Workspace:
+    """A stream's own; setdefault gives all threads the same one."""
+    return _workspaces.get((ordinal, stream_id)) or _workspaces.setdefault((ordinal, stream_id), _Workspace())
 
 
 @cache

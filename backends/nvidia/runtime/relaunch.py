@@ -9,6 +9,7 @@ from typing import Any
 
 from warpwave.backends.nvidia.lowered import Lowered
 from warpwave.backends.nvidia.runtime import devices, driver
+from warpwave.backends.nvidia.runtime.aligned_copies import Copier
 from warpwave.backends.nvidia.runtime.functions import launch_config
 from warpwave.backends.nvidia.runtime.masks import UNIT
 from warpwave.backends.nvidia.runtime.packing import Buffer, Layout
@@ -51,6 +52,22 @@ class Relaunch:
         for place, value in self.needed:
             if numbers[place] != value:
                 return False
+        if self.plan.copier:
+            return self._after_copies(self.plan.copier, addresses, numbers)
+        return self._start(addresses, numbers, self.stream)
+
+    def _after_copies(self, copier: Copier, addresses: Sequence[int], numbers: Sequence[Number]) -> bool:
+        """With the copies' addresses instead, which are of the stream."""
+        if any(address % UNIT for address in addresses):
+            return False
+        stream, device = self.stream(), self.plan.device
+        try:
+            with devices.current(device), copier.copied(addresses, device.ordinal, stream) as copied:
+                return self._start(copied, numbers, lambda: stream)
+        except driver.CudaError as error:
+            raise error if error.loc else self.explained(error, device) from None
+
+    def _start(self, addresses: Sequence[int], numbers: Sequence[Number], stream: Callable[[], int]) -> bool:
         ready: Ready = getattr(self._local, "ready", None) or self._prepare()
         memory, image = ready.buffer.bytes, self._images.get(tuple(addresses)) or self._image(tuple(addresses))
         if image is None:
@@ -58,7 +75,7 @@ class Relaunch:
         memory[:] = image
         for write, number in zip(self.writers, numbers):  # noqa: B905 (strict costs as much as the loop)
             write(memory, number)
-        (code,) = ready.start(self.stream())
+        (code,) = ready.start(stream())
         if code:
             self._start_on_device(ready, code)
         return True
@@ -104,16 +121,16 @@ class Relaunch:
         cuda, lowered, plan = driver.module(), self.lowered, self.plan
         assert plan.function is not None
         handle, pointers = plan.function.handle, buffer.pointers
-        if lowered.cluster > 1:
-            config, launch_ex = launch_config(lowered), cuda.cuLaunchKernelEx
-            config.gridDimX = plan.blocks
+        if lowered.cluster > 1 or plan.copier:
+            config = launch_config(lowered, after_copies=plan.copier is not None)
+            config.gridDimX, launch_ex = plan.blocks, cuda.cuLaunchKernelEx
 
-            def start_clusters(stream: int) -> tuple[Any, ...]:
+            def start_configured(stream: int) -> tuple[Any, ...]:
                 config.hStream = stream
                 result: tuple[Any, ...] = launch_ex(config, handle, pointers, 0)
                 return result
 
-            return start_clusters
+            return start_configured
         launch, blocks, threads, shared = cuda.cuLaunchKernel, plan.blocks, lowered.threads, lowered.shared_bytes
 
         def start(stream: int) -> tuple[Any, ...]:

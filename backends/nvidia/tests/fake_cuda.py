@@ -161,6 +161,9 @@ class FakeCuda:
     def do_cuMemFree(self, address):
         del self.memory[address]
 
+    def do_cuStreamGetId(self, stream):
+        return stream + 0x1D00
+
     def do_cuMemPoolCreate(self, properties):
         return 0x9001 + int(properties.location.id)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
+import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +120,7 @@ def on_gpu(array: np.ndarray, device: str = CUDA_0, owner: Any = None) -> Array:
 def faked(fake: FakeCuda, monkeypatch: Any) -> Iterator[FakeCuda]:
     """The fake instead of cuda-bindings, as if a driver were there."""
     caches = (driver.module, devices.devices, memory._pool, program._copier)
+    memory._workspaces.clear()
     with monkeypatch.context() as patch:
         for cache in caches:
             cache.cache_clear()
@@ -126,5 +129,22 @@ def faked(fake: FakeCuda, monkeypatch: Any) -> Iterator[FakeCuda]:
         try:
             yield fake
         finally:
+            memory._workspaces.clear()
             for cache in caches[1:]:
                 cache.cache_clear()
+
+
+def library(name: str, **contents: Any) -> tuple[Any, Any]:
+    """A module and an object of a class of it, as the owner of an array."""
+    module = types.ModuleType(name)
+    module.__dict__.update(contents)
+    kind = type("Tensor", (), {"__module__": name})
+    return module, kind()
+
+
+def pretend_torch(monkeypatch: Any) -> Any:
+    """A tensor of a module that passes for PyTorch, whose current stream on device n is 0x700 + n."""
+    raw = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: 0x700 + ordinal)
+    module, owner = library("torch", _C=raw)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return owner

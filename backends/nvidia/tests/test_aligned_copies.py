@@ -17,8 +17,9 @@ from warpwave.backends.nvidia.lower.lower import lower
 from warpwave.backends.nvidia.lowered import AFTER_COPIES
 from warpwave.backends.nvidia.runtime import devices
 from warpwave.backends.nvidia.runtime.masks import ALL
+from warpwave.backends.nvidia.runtime.streams import use_stream
 from warpwave.backends.nvidia.tests.fake_cuda import FakeCuda
-from warpwave.backends.nvidia.tests.harness import faked, ir_of, on_gpu, scale, tile_map, unbuilt
+from warpwave.backends.nvidia.tests.harness import faked, ir_of, on_gpu, pretend_torch, scale, tile_map, unbuilt
 from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
 from warpwave.kernels.softmax import softmax
@@ -37,8 +38,9 @@ def program():
     return unbuilt(ir_of(scale, x, x, 1.0), maps=(tile_map("x", (0, 1)),), copied=("x",))
 
 
-def arguments(x: np.ndarray) -> dict:
-    return {"x": on_gpu(x), "y": on_gpu(np.zeros((*x.shape[:-1], 64), np.float32)), "factor": 2.0}
+def arguments(x: np.ndarray, owner=None) -> dict:
+    y = rows(x.shape[0], 64, pitch=64)
+    return {"x": on_gpu(x, owner=owner), "y": on_gpu(y, owner=owner), "factor": 2.0}
 
 
 def rows(rows: int, cols: int, pitch: int, start: int = 0) -> np.ndarray:
@@ -74,7 +76,6 @@ def test_a_tensor_with_unaligned_rows_is_copied_and_the_launch_reads_the_copy(fa
     data, row, col, extent, width = struct.unpack("Qqqii", launch.parameters[0])
     assert (data, row, col, extent, width) == (seen["to"], 64, 1, 100, 51)
     assert struct.unpack("Q", launch.parameters[3][:8]) == (seen["to"],)  # the fake's map holds its address
-    assert seen["to"] not in fake.memory  # given back to the stream's pool
 
 
 def test_the_variant_that_waits_for_copies_is_built_for_them_alone(fake):
@@ -100,8 +101,17 @@ def test_what_is_copied(fake, x, copied):
     assert [launch.name == "copy_rows" for launch in fake.launches] == [True, False][not copied :]
 
 
-def test_such_a_launch_is_planned_each_time(fake):
-    assert program().again(arguments(rows(100, 51, pitch=53))) is None
+def test_launching_again_passes_what_a_launch_would(fake, monkeypatch):
+    torch = pretend_torch(monkeypatch)
+    first, second = (arguments(rows(100, 51, pitch=53), owner=("capsule", torch)) for _ in range(2))
+    built = program()
+    again = built.again(first)
+    assert again([second["x"].address, second["y"].address], [2.0])
+    built.run(second)
+    assert fake.launches[:2] == fake.launches[2:]
+    assert [launch.early for launch in fake.launches[:2]] == [False, True]
+    assert not again([second["x"].address + 4, second["y"].address], [2.0])
+    assert len(fake.launches) == 4
 
 
 def test_host_arrays_are_copied_twice(fake):
@@ -109,18 +119,55 @@ def test_host_arrays_are_copied_twice(fake):
     x, y = rows(100, 51, pitch=53), np.zeros((100, 64), np.float32)
     program().run({"x": ww.tiles.runtime.arrays.borrow(x), "y": ww.tiles.runtime.arrays.borrow(y), "factor": 2.0})
     assert [launch.name for launch in fake.launches] == ["copy_rows", "scale"]
-    assert not fake.memory
+    assert len(fake.memory) == 1  # what the stream keeps
 
 
-def test_memory_is_given_back_when_a_launch_fails(fake):
+# -- memory -------------------------------------------------------------------------------------------
+
+
+def places(fake, *launches) -> list[int]:
+    """Where each launch's copy goes; `launches` are shapes of x and streams."""
+    fake.on_launch = lambda launch: found.append(as_copy(launch)["to"]) if launch.name == "copy_rows" else None
+    found: list[int] = []
+    for height, stream in launches:
+        with use_stream(stream):
+            program().run(arguments(rows(height, 51, pitch=53)))
+    return found
+
+
+def test_a_stream_keeps_its_memory_and_no_other_gets_it(fake):
+    first, again, smaller, other = places(fake, (100, 3), (100, 3), (50, 3), (100, 4))
+    assert first == again == smaller != other
+
+
+def test_more_memory_takes_the_place_of_less(fake):
+    places(fake, (100, 3), (2000, 3), (100, 3))
+    assert len(fake.memory) == 1
+    ((freed, stream),) = fake.called("cuMemFreeAsync")
+    assert (freed not in fake.memory, stream) == (True, 3)
+
+
+def test_a_captured_launch_has_memory_of_its_own(fake):
+    (kept,) = places(fake, (100, 3))
+    fake.capturing.add(3)
+    (captured,) = places(fake, (100, 3))
+    assert captured != kept
+    assert list(fake.memory) == [kept]  # the graph frees its own
+
+
+def test_memory_can_be_used_again_after_a_launch_that_failed(fake):
     def refuse(launch):
         if launch.early:
             raise RuntimeError("refused")
 
-    fake.on_launch = refuse
-    with pytest.raises(RuntimeError, match="refused"):
+    for captured in (False, True):
+        fake.capturing |= {0} if captured else set()
+        fake.on_launch = refuse
+        with pytest.raises(RuntimeError, match="refused"):
+            program().run(arguments(rows(100, 51, pitch=53)))
+        fake.on_launch = lambda launch: None
         program().run(arguments(rows(100, 51, pitch=53)))
-    assert not fake.memory
+    assert len(fake.memory) == 1
 
 
 # -- which kernels ------------------------------------------------------------------------------------

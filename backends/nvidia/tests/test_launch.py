@@ -25,8 +25,10 @@ from warpwave.backends.nvidia.tests.harness import (
     copy4,
     faked,
     ir_of,
+    library,
     lowered_scale,
     on_gpu,
+    pretend_torch,
     program_of,
     scale,
     tile_map,
@@ -300,20 +302,9 @@ def test_there_is_no_simulator():
 # -- streams ------------------------------------------------------------------------------------------
 
 
-def library(name, **contents):
-    """A module and an object of a class of it, as the owner of an array."""
-    module = types.ModuleType(name)
-    module.__dict__.update(contents)
-    kind = type("Tensor", (), {"__module__": name})
-    return module, kind()
-
-
 @pytest.fixture
 def torch(monkeypatch):
-    raw = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: 0x700 + ordinal)
-    module, owner = library("torch", _C=raw)
-    monkeypatch.setitem(sys.modules, "torch", module)
-    return owner
+    return pretend_torch(monkeypatch)
 
 
 @pytest.fixture
