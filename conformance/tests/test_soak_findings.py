@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import warpwave as ww
-from warpwave.conformance.contract import TARGETS, allowed
+from warpwave.conformance.contract import TARGETS, allowed, execute_as
 from warpwave.conformance.tests.test_cases import GFX942, GFX950, assert_within, by_reference, ran
 from warpwave.conformance.verdicts import Level, judge, same_bits
 from warpwave.tiles.reference import CONTRACT
@@ -150,6 +150,43 @@ def test_a_zero_whose_sign_is_not_certain_may_have_either():
     for zeros in (np.zeros(3), -np.zeros(3)):
         got, exact = zeros.astype(ww.fp8e4m3.numpy), -zeros.astype(ww.fp8e4m3.numpy)
         assert judge("out", got, estimate, exact).level is Level.WITHIN
+
+
+@ww.kernel
+def shortened(a: ww.gl, b: ww.gl, out: ww.gl):
+    left, right = ww.load(a, (0, 0), ww.rt[ww.f32, 16, 8]), ww.load(b, (0, 0), ww.rt[ww.f32, 8, 8])
+    ww.store(out, (0, 0), ww.mma_AB(ww.zeros(ww.rt[ww.f32, 16, 8]), left, right, precision="tf32"))
+
+
+@pytest.mark.parametrize("target", ["nvidia:sm80", "nvidia:sm90a"])
+@pytest.mark.parametrize(
+    ("left", "right"), [(np.finfo(np.float32).max, 0.0), (2.0**-149, 2.0**100), (2.0**-140, np.inf)], ids=str
+)
+def test_tf32_of_the_largest_is_infinite_and_of_subnormals_coarse(target, left, right):
+    """As an H200 and its model have it: inf * 0 is NaN, and what is below 2**-137 becomes 0."""
+    arguments = {"a": np.full((16, 8), left, np.float32), "b": np.full((8, 8), right, np.float32)}
+    arguments["out"] = np.zeros((16, 8), np.float32)
+    ir = shortened.compile(**arguments, target="reference").ir
+    estimate = allowed(ir, arguments, target)["out"]
+    execute_as(ir, arguments, target)
+    assert estimate.agrees(arguments["out"]).all()
+
+
+@ww.kernel
+def either(x: ww.gl, a: ww.gl, b: ww.gl, chosen: ww.gl, bent: ww.gl):
+    beyond = ww.exp(ww.load(x, (0,), ww.rv[ww.f32, 4])) > 2.7182817  # which is e: nobody knows
+    tile = ww.where(beyond, ww.load(a, (0,), ww.rv[ww.f32, 4]), ww.load(b, (0,), ww.rv[ww.f32, 4]))
+    ww.store(chosen, (0,), tile)
+    ww.store(bent, (0,), ww.gelu(tile))
+
+
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_a_zero_that_a_condition_chose_which_is_not_certain_may_have_either_sign(first):
+    a = np.full(4, first, np.float32)
+    arguments = {"x": np.ones(4, np.float32), "a": a, "b": -a, "chosen": a + 1, "bent": a + 1}
+    ir = either.compile(**arguments, target="reference").ir
+    estimates = allowed(ir, arguments, "any")
+    assert all((estimates[name].bound > 0).all() for name in ("chosen", "bent"))
 
 
 @ww.kernel

@@ -20,6 +20,7 @@ from warpwave.tiles.reference.contract import running_sum, total
 from warpwave.tiles.reference.formats import format_of
 
 Array = npt.NDArray[Any]
+TF32_TINY, TF32_LARGEST = 2.0**-136, (2 - 2.0**-10) * 2.0**127
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,11 @@ def _product_terms(acc: Bounded, a: Bounded, b: Bounded, smallest: Smallest) -> 
 
 
 def tf32_operand(x: Bounded, relative: float) -> Bounded:
-    """An f32 operand that the target may shorten to 10 fraction bits, with this relative error."""
-    error = np.where(lowest_bit(x) * 2.0**11 > x.magnitude, 0.0, x.magnitude * relative + 2.0**-136)
-    error = np.where(np.isfinite(x.value), error, 0.0)
-    return Bounded(x.value, x.low - error, x.high + error) if bool(error.any()) else x
+    """An f32 operand that the target may shorten to 10 fraction bits, with this relative error; or to infinity."""
+    unit = lowest_bit(x)
+    kept = (unit * 2.0**11 > x.magnitude) & (unit >= TF32_TINY)
+    error = np.where(kept | ~np.isfinite(x.value), 0.0, x.magnitude * relative + TF32_TINY)
+    if not error.any():
+        return x
+    low, high = x.low - error, x.high + error
+    return Bounded(x.value, np.where(low < -TF32_LARGEST, -np.inf, low), np.where(high > TF32_LARGEST, np.inf, high))

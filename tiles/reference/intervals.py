@@ -12,7 +12,7 @@ from warpwave.tiles.dtypes import DType, f32
 from warpwave.tiles.reference.accuracy import Allowance
 from warpwave.tiles.reference.bounded import Bounded, any_of, certain, settle
 from warpwave.tiles.reference.formats import add_to_odd, format_of, spacing_exponent
-from warpwave.tiles.reference.functions import COMPARE, EXACT, FLOAT, TRANSCENDENTAL, extreme
+from warpwave.tiles.reference.functions import COMPARE, EXACT, FLOAT, TRANSCENDENTAL, extreme, maximum, minimum
 
 Array = npt.NDArray[Any]
 Limits = tuple[Array, Array]
@@ -118,7 +118,7 @@ def _transcendental(name: str, x: Bounded, allowance: Allowance) -> Bounded:
     at_low, at_high = _evaluated(name, x.low, allowance), _evaluated(name, x.high, allowance)
     low, high = (at_high[0], at_low[1]) if name in DECREASING else (at_low[0], at_high[1])
     if name in VALLEYS:
-        low, high = np.minimum(at_low[0], at_high[0]), np.maximum(at_low[1], at_high[1])
+        low, high = minimum(at_low[0], at_high[0]), maximum(at_low[1], at_high[1])
         bottom = _evaluated(name, np.asarray(VALLEYS[name]), allowance)[0]
         low = np.where((x.low < VALLEYS[name]) & (x.high > VALLEYS[name]), bottom, low)
     if name in ("rcp", "rsqrt"):
@@ -191,8 +191,10 @@ def select(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
         return certain(value)
     low, high = (np.where(condition.value, x, y) for x, y in ((a.low, b.low), (a.high, b.high)))
     unsure = condition.unsure
-    low, high = np.where(unsure, np.minimum(a.low, b.low), low), np.where(unsure, np.maximum(a.high, b.high), high)
-    if value.dtype.kind != "f":
+    floats = value.dtype.kind == "f"
+    least, greatest = (minimum, maximum) if floats else (np.minimum, np.maximum)  # of floats -0 is below +0
+    low, high = np.where(unsure, least(a.low, b.low), low), np.where(unsure, greatest(a.high, b.high), high)
+    if not floats:
         return Bounded(value, low, high)
     both_nan = np.isnan(a.low) & np.isnan(b.low)
     return settle(value, low, high, unsure & np.isnan(low) & ~both_nan)
