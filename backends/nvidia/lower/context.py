@@ -63,7 +63,6 @@ class NvidiaLowering(Lowering):
         self.shown: tuple[str, int] | None = None  # the user's line that the last comment names
         self._own_names: Counter[str] = Counter()
         self.groups = 0  # wgmma groups committed so far
-        self.shifts = 0  # pipelines whose unaligned rows are shifted into place
 
     def rows(self, tensor: Value) -> str:
         """C condition, known when compiling, that a tensor's rows are contiguous, wherever they begin."""

@@ -41,7 +41,6 @@ def lower_pipeline(lw: NvidiaLowering, op: Op) -> bool:
     room = staging_room(lw, loads, stages)
     ring = [_reserve(lw, load, stages, more) for load, more in zip(loads, room or [0] * len(loads), strict=True)]
     lw.plan.reasons.append(f"{op.loc}: {len(loads)} loads ahead through {stages} stages by cp.async")
-    lw.shifts += room is not None
     loop = Loop(lw, op, ring, stages)
     _Multistage(lw, loop, shifted(lw, loop, room) if room else None).emit()
     return True

@@ -303,3 +303,24 @@ def test_attention_of_heads_that_begin_anywhere(torch):
     attention(q, k, v, results[0], causal=True)
     attention(*(x.contiguous() for x in (q, k, v)), results[1], causal=True)
     assert torch.equal(*results)
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("start", [0, 1, 5])
+def test_an_operand_that_is_written_too_goes_the_other_way(torch, start):
+    a, b = (inside(torch, (64, 64), start + first, 3, torch.bfloat16)[1] for first in (0, 2))
+    exact = small_integers(torch, a) @ small_integers(torch, b)
+    squared(a, b)
+    assert torch.equal(a, exact.bfloat16())
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore")
+def test_columns_as_rows(torch):
+    """Views whose last axis is not contiguous are read by the kernel itself."""
+    a, b = torch.empty(130, 200, device="cuda").half().T, torch.empty(90, 130, device="cuda").half()
+    exact = small_integers(torch, a) @ small_integers(torch, b).T
+    c = torch.empty(90, 200, device="cuda").half().T
+    gemm(a, b, c, transpose_b=True)
+    assert torch.equal(c, exact.half())
