@@ -101,4 +101,5 @@ def _level(beyond: int, unknown: int, elements: int, same: bool) -> Level:
 
 def _drift(error: Array, bound: Array) -> float:
     bounded = (bound > 0) & np.isfinite(bound) & np.isfinite(error)
-    return float((error[bounded] / bound[bounded]).mean()) if bounded.any() else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # a violation beside the least bound, which only allows a sign
+        return float((error[bounded] / bound[bounded]).mean()) if bounded.any() else 0.0

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from warpwave.backends.amd import arguments, simulation
+from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.simulation import Simulation
 from warpwave.conformance.defects import rewrites as r
 from warpwave.conformance.defects.defect import Defect, Edit, Patch, Rewrite
+from warpwave.tiles.simt import reduce
 
 GFX950 = ("amd:gfx950:sim",)
 
@@ -143,6 +145,12 @@ FUNCTIONS = (
           (r"field \? normal : subnormal", "field ? normal : 0.0f")),
     _code("integer-overflow", "a float beyond the range of an integer gives the other end", "ops:casts",
           (r"if \(whole >= -\(float\)least\) return largest;", "if (whole >= -(float)least) return least;")),
+    _code("infinity-kept", "a saturating cast to f32 keeps infinities", "ops:casts:f32",
+          (r"return Saturate && __builtin_fabsf\(x\) > largest [^;]*;", "return x;")),
+    _host("zero-minus-negates", "0 - x is -x, also for x = 0", "ops:arithmetic:f32", AmdLowering, "hidden",
+          lambda _: lambda self, text: text),
+    _host("sum-from-plus-zero", "a sum begins with +0, so that one of -0 alone is +0", "ops:arithmetic:f32", reduce,
+          "literal", lambda literal: lambda value, dtype: literal(value + 0 if value == 0 else value, dtype)),
     _code("division-truncates", "// of negative integers rounds to zero", "ops:integers",
           (r" - \(r != 0 && \(r < 0\) != \(d < 0\)\)", "")),
     _code("remainder-sign", "% of negative integers keeps the dividend's sign", "ops:integers",
@@ -169,7 +177,9 @@ LANES = (
     _code("lane-map-8", "reductions meet the wrong lane at distance 8", "ops:rows", (r"dpp<0x128>", "dpp<0x124>")),
     _code("lane-map-32", "reductions across halves of a wave meet the wrong lane", "ops:columns ops:rows",
           (r"lane_id\(\) \^ Mask", "lane_id() ^ (Mask >> 1)")),
-    _code("lane-map-32-swap", "reductions across halves of a wave keep their own value", "ops:columns ops:rows",
+    _code("lane-map-32-swap", "reductions across halves of a wave take one of them twice", "ops:columns ops:rows",
+          (r"(permlane32_swap\(bits<u32>\(x\), .*?)\(u32\)r\[1\]", r"\1(u32)r[0]"), targets=GFX950),
+    _code("lane-map-32-select", "moves across halves of a wave keep their own value", "ops:columns:i64 ops:rows:i64",
           (r"lane_id\(\) & 32 \? r\[0\] : r\[1\]", "lane_id() & 32 ? r[1] : r[0]"), targets=GFX950),
     _code("mfma-operands-swapped", "the operands of a matrix instruction exchanged", "ops:products kernel:gemm",
           (r"\((b\w*\[n\])\)(.*?)\((a\w*\[m\])\)", r"(\3)\2(\1)")),

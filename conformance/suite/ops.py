@@ -45,6 +45,9 @@ FAMILIES: dict[str, Family] = {
             **{"max": "ww.maximum({0}, {1})", "min": "ww.minimum({0}, {1})", "fma": "ww.fma({0}, {1}, {2})"},
             **{"max ignore": "ww.maximum({0}, {1}, nan='ignore')", "min ignore": "ww.minimum({0}, {1}, nan='ignore')"},
             **{"mul add": "{0} * {1} + {2}", "select": "ww.where({0} < {1}, {0}, {2})"},
+            # What divides shows the sign of a zero, and as an operand it is another instruction's than as a result.
+            "sub of zeros": "{1} / (0.0 - {0})",
+            "reduce_sum of zeros": "{1} / ww.sum(ww.where({0} == 0.0, {0}, -0.0), axis=1)[:, None]",
         },
     ),
     "integers": Family(
@@ -74,16 +77,16 @@ FAMILIES: dict[str, Family] = {
         ("bool",), {"and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}", "eq": "{0} == {1}"}
     ),
     "rows": Family(
-        NUMBERS[:4],
+        NUMBERS,
         {
             **{f"reduce_{n}": f"ww.{n}({{0}}, axis=1)" for n in REDUCTIONS},
             **{f"reduce_{n} ignore": f"ww.{n}({{0}}, axis=1, nan='ignore')" for n in ("max", "min")},
         },
         shape="row",
     ),
-    "columns": Family(NUMBERS[:4], {f"reduce_{n}": f"ww.{n}({{0}}, axis=0)" for n in REDUCTIONS}, shape="column"),
+    "columns": Family(NUMBERS, {f"reduce_{n}": f"ww.{n}({{0}}, axis=0)" for n in REDUCTIONS}, shape="column"),
     "scans": Family(
-        NUMBERS[:4],
+        NUMBERS,
         {
             **{"cumsum": "ww.cumsum({0})", "cumsum reverse": "ww.cumsum({0}, axis=0, reverse=True)"},
             "cumsum exclusive": "ww.cumsum({0}, exclusive=True)",
@@ -165,6 +168,8 @@ def _results(family: str, dtype: str) -> Iterator[tuple[str, str, DType, str]]:
             for rounding in ROUNDINGS if _rounds(source, target) else ("rne",):
                 text = f"ww.cast({{0}}, {name_of(BY_NAME[target])}, rounding='{rounding}')"
                 yield f"cast to {target}, {rounding}", text, BY_NAME[target], "tile"
+    if BY_NAME[dtype].has_inf:
+        yield "cast to f32, saturating", "ww.cast({0}, f32, saturate=True)", f32, "tile"
 
 
 def _rounds(source: str, target: str) -> bool:
