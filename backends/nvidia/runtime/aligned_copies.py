@@ -40,7 +40,7 @@ KERNEL = Lowered(SOURCE, SOURCE, "copy_rows", THREADS, 0, 1, False, (), (), (), 
 
 @dataclass(frozen=True)
 class RowCopy:
-    """One tensor's copy. `tensor` is its place among the tensor arguments; strides count elements of `nbytes`."""
+    """One tensor's copy. `tensor` is its place among the tensor arguments; strides count elements."""
 
     tensor: int
     element_bytes: int
