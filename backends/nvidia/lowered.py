@@ -28,7 +28,8 @@ from dataclasses import dataclass
 
 from warpwave.tiles.ir import Op
 
-AFTER_COPIES = 1 << 32  # in a variant's TMA mask, behind the tensors' bits
+MASKED = 32  # tensors that have bits in the masks; those of later ones count as not set
+AFTER_COPIES = 1 << MASKED  # in a variant's TMA mask, behind the tensors' bits
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from warpwave.backends.nvidia.lower.rings import (
 from warpwave.backends.nvidia.lower.scattered import is_scattered, lower_scattered_store
 from warpwave.backends.nvidia.lower.turns import begin_turns, can_take_turns
 from warpwave.backends.nvidia.lower.wgmma import lower_wgmma
-from warpwave.backends.nvidia.lowered import Lowered
+from warpwave.backends.nvidia.lowered import MASKED, Lowered
 from warpwave.backends.nvidia.plan import Plan, make_plan, ring_stages
 from warpwave.backends.nvidia.shared_operands import share_operands
 from warpwave.tiles.errors import ResourceError, UnsupportedError
@@ -275,8 +275,17 @@ def _lowered(lowerings: Sequence[NvidiaLowering]) -> Lowered:
         _reasons(*lowerings),
         tuple(first.checks),
         tuple(first.prints),
-        tuple(name for name in first.kernel.param_names if name in first.bulk - set(first.kernel.outputs)),
+        _copied(first),
     )
+
+
+def _copied(lw: NvidiaLowering) -> tuple[str, ...]:
+    """What the producer reads, of which the runtime may make copies; nothing if that can be no copy of all of it.
+
+    One tensor that the engine does not take is enough for the other text, which does not wait for copies.
+    """
+    replaceable = set(text.tensors_of(lw.kernel)[:MASKED]) - set(lw.kernel.outputs)
+    return tuple(n for n in lw.kernel.param_names if n in lw.bulk) if lw.bulk <= replaceable else ()
 
 
 def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
@@ -285,7 +294,7 @@ def _reasons(first: NvidiaLowering, *others: NvidiaLowering) -> tuple[str, ...]:
         reasons.append(FOLDED if first.plan.folded else EVEN)
     if first.posted:
         reasons.append(f"{len(first.posted)} stores by the bulk copy engine, under what comes after them")
-    if first.bulk:
+    if _copied(first):
         reasons.append("operands whose rows the engine cannot read are copied to aligned ones first")
     for other in others:
         extra = [r for r in other.plan.reasons if r not in reasons]

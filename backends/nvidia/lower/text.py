@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from warpwave.backends.nvidia.lower.context import NvidiaLowering
 from warpwave.backends.nvidia.lower.rings import map_names
-from warpwave.backends.nvidia.lowered import TensorMap
+from warpwave.backends.nvidia.lowered import MASKED, TensorMap
 from warpwave.tiles.ir import Kernel, walk
 from warpwave.tiles.simt.writer import ctype
 from warpwave.tiles.types import TensorType
@@ -44,15 +44,14 @@ def _condition(lw: NvidiaLowering, *, first: bool) -> str:
     return "#else  // some tensor is not for the bulk copy engine: all warps copy"
 
 
-def _tensors(kernel: Kernel) -> list[str]:
+def tensors_of(kernel: Kernel) -> list[str]:
+    """Its tensor parameters."""
     return [n for n, v in zip(kernel.param_names, kernel.params, strict=True) if isinstance(v.type, TensorType)]
 
 
 def _bulk_mask(lw: NvidiaLowering) -> int:
     """One bit for each tensor that the producer's copies read."""
-    tensors = [
-        n for n, v in zip(lw.kernel.param_names, lw.kernel.params, strict=True) if isinstance(v.type, TensorType)
-    ]
+    tensors = tensors_of(lw.kernel)
     return sum(1 << tensors.index(name) for name in lw.bulk)
 
 
@@ -84,11 +83,11 @@ def _own_name(kernel: str) -> str:
 
 def _variant(kernel: Kernel) -> list[str]:
     """One bit of WIDE, of ROWS and of TMA for each tensor: the host looks at strides and alignment."""
-    tensors = _tensors(kernel)
+    tensors = tensors_of(kernel)
     lines = []
     for mask in ("WIDE", "ROWS", "TMA"):
         lines += [f"#ifndef {mask}", f"#define {mask} 0xffffffff", "#endif"]
-        bits = [f"{mask} >> {i} & 1" if i < 32 else "false" for i in range(len(tensors))]
+        bits = [f"{mask} >> {i} & 1" if i < MASKED else "false" for i in range(len(tensors))]
         lines += [f"constexpr bool {mask.lower()}_{n} = {bit};" for n, bit in zip(tensors, bits, strict=True)]
     return lines
 

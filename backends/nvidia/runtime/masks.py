@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwave.backends.nvidia.arch import TensorMapLimits
+from warpwave.backends.nvidia.lowered import MASKED
 from warpwave.tiles.runtime.arrays import Array
 
 ALL = 2**64 - 1
@@ -58,12 +59,12 @@ def wide_mask(views: Sequence[View]) -> int:
 
     Bits of no tensor are set, as in ALL. Later than the 32nd: neither.
     """
-    narrow = sum(1 << i for i, view in enumerate(views[:32]) if not is_wide(view))
-    apart = sum(1 << i for i, view in enumerate(views[:32]) if not has_rows(view))
-    return ALL & ~narrow & ~(apart << 32)
+    narrow = sum(1 << i for i, view in enumerate(views[:MASKED]) if not is_wide(view))
+    apart = sum(1 << i for i, view in enumerate(views[:MASKED]) if not has_rows(view))
+    return ALL & ~narrow & ~(apart << MASKED)
 
 
 def map_mask(views: Sequence[View], mapped: Sequence[bool]) -> int:
     """Bit i is set if the i-th tensor has maps (`mapped`), and they can be used."""
-    pairs = zip(views[:32], mapped[:32], strict=True)
+    pairs = zip(views[:MASKED], mapped[:MASKED], strict=True)
     return sum(1 << i for i, (view, has_maps) in enumerate(pairs) if has_maps and fits_maps(view))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpwave.backends.nvidia.lowered import AFTER_COPIES, Lowered
+from warpwave.backends.nvidia.lowered import AFTER_COPIES, MASKED, Lowered
 from warpwave.backends.nvidia.runtime import masks
 from warpwave.backends.nvidia.runtime.aligned_copies import Copier, as_copied, copies_for
 from warpwave.backends.nvidia.runtime.devices import Device
@@ -110,7 +110,7 @@ def variant(lowered: Lowered, tensors: Mapping[str, View]) -> tuple[int, int]:
 def best_variant(kernel: Kernel, lowered: Lowered) -> tuple[int, int]:
     """The masks WIDE and TMA if every tensor allows all: the code that `.asm` and `.resources` are about."""
     names = [n for n, value in zip(kernel.param_names, kernel.params, strict=True) if _is_tensor(value.type)]
-    return masks.ALL, sum(1 << i for i, has_maps in enumerate(_mapped(lowered, names)[:32]) if has_maps)
+    return masks.ALL, sum(1 << i for i, has_maps in enumerate(_mapped(lowered, names)[:MASKED]) if has_maps)
 
 
 def _mapped(lowered: Lowered, names: Iterable[str]) -> list[bool]:

@@ -198,9 +198,14 @@ def squared(a: ww.gl[ww.bf16], b: ww.gl[ww.bf16], *, B=64):
     ww.store(a, (0, 0), acc)
 
 
-def test_what_the_kernel_writes_is_not_copied():
-    """It would read the copy, and write the tensor."""
-    assert copied(squared, "64,64", "64,64") == ("b",)
+def test_nothing_is_copied_where_a_product_reads_what_the_kernel_writes():
+    """It would read the copy, and write the tensor; and b alone does not help if a keeps the engine away."""
+    assert copied(squared, "64,64", "64,64") == ()
+
+
+def test_nothing_is_copied_for_a_tensor_without_a_bit_in_the_masks(monkeypatch):
+    monkeypatch.setattr("warpwave.backends.nvidia.lower.lower.MASKED", 1)
+    assert copied(gemm, *["1000,1001"] * 3, transpose_b=True) == ()
 
 
 def test_the_kernel_waits_for_copies_where_there_are_any():

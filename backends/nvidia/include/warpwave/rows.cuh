@@ -92,7 +92,8 @@ DEVICE void write_rows(u32 from, int lane, T *to, long pitch, int row, int rows,
 // -- aligned copies of tensors ---------------------------------------------------------------------------------
 
 // A tensor's rows, `units` units each, to rows that begin `pitch` bytes apart at multiples of a unit. Strides are bytes,
-// of the axes but the last one, behind which there are axes of one element. Nothing outside [from, end) is read; what a row's last unit has beyond the row is undefined.
+// of the axes but the last one, behind which there are axes of one element. Nothing outside [from, end) is read; what a
+// row's last unit has beyond the row is undefined.
 constexpr int COPIED_AXES = 4, COPIES = 8;
 struct row_copy {
   const u8 *from, *end;
