@@ -19,9 +19,10 @@ from warpwave.tiles.errors import InternalError
 Registers = frozenset[tuple[str, int]]
 NOTHING: Registers = frozenset()
 VCC = ("s", 106)
+_HALVES = {"vcc": (106, 107), "vcc_lo": (106, 106), "vcc_hi": (107, 107)}  # LLVM also takes them for ordinary values
 MOST_NOPS = 16  # states of one s_nop
 
-_REGISTER = re.compile(r"\b(?:([vas])(?:(\d+)\b|\[(\d+):(\d+)\])|vcc\b)")
+_REGISTER = re.compile(r"\b(?:([vas])(?:(\d+)\b|\[(\d+):(\d+)\])|(vcc(?:_lo|_hi)?)\b)")
 _SECOND_RESULT = re.compile(r"v_((add|sub|subrev|addc|subb|subbrev)_co|div_scale|mad_[ui]64|swap|permlane\d+_swap)")
 _CARRY_IN = re.compile(r"v_(addc|subb|subbrev)_co")
 _SELECTS_LANE = re.compile(r"v_(read|write)lane")
@@ -230,9 +231,7 @@ def registers_of(operands: str) -> Registers:
     """The registers that operands name."""
     found: set[tuple[str, int]] = set()
     for match in _REGISTER.finditer(operands):
-        kind, single, low, high = match.groups()
-        if kind is None:
-            found.update((VCC, ("s", VCC[1] + 1)))
-        else:
-            found.update((kind, n) for n in range(int(low or single), int(high or single) + 1))
+        kind, single, low, high, vcc = match.groups()
+        first, last = _HALVES[vcc] if vcc else (int(low or single), int(high or single))
+        found.update((kind or "s", n) for n in range(first, last + 1))
     return frozenset(found)

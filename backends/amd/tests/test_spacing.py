@@ -79,6 +79,8 @@ def test_many_states_take_several_nops():
         ("ds_bpermute_b32 v1, v2, v3", "", "v2, v3"),
         ("ds_write_b64 v1, v[2:3] offset:8", "", "v1, v[2:3]"),
         ("v_fma_f32 v0, -v1, |v2|, s3", "v0", "v1, v2, s3"),
+        ("v_readlane_b32 vcc_hi, v41, 3", "s107", "v41"),
+        ("v_mul_f32_e32 v1, vcc_lo, v2", "v1", "s106, v2"),
     ],
 )
 def test_registers_of_instructions(text, writes, reads):
