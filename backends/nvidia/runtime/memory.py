@@ -31,7 +31,7 @@ def for_launch(nbytes: int, ordinal: int, stream: int) -> Iterator[int]:
     A stream that is captured gets memory of the graph's own, which may be replayed beside the stream.
     """
     if int(driver.call("cuStreamIsCapturing", stream)):
-        pointer = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+        pointer = _from_pool(nbytes, ordinal, stream)
         try:
             yield pointer
         finally:
@@ -55,7 +55,7 @@ class _Workspace:
             if self.address:
                 address, self.address, self.nbytes = self.address, 0, 0
                 driver.call("cuMemFreeAsync", address, stream)
-            self.address = int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+            self.address = _from_pool(nbytes, ordinal, stream)
             self.nbytes = nbytes
         return self.address
 
@@ -66,6 +66,15 @@ _workspaces: dict[tuple[int, int], _Workspace] = {}
 def _workspace(ordinal: int, stream_id: int) -> _Workspace:
     """A stream's own; setdefault gives all threads the same one."""
     return _workspaces.get((ordinal, stream_id)) or _workspaces.setdefault((ordinal, stream_id), _Workspace())
+
+
+def _from_pool(nbytes: int, ordinal: int, stream: int) -> int:
+    try:
+        return int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
+    except driver.CudaError as error:
+        error.message += f": {nbytes} bytes for aligned copies of operands"
+        error.hint = "free memory that a library holds, or pass tensors whose rows begin at multiples of 16 bytes"
+        raise
 
 
 @cache

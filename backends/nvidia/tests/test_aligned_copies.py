@@ -10,6 +10,7 @@ import struct
 
 import numpy as np
 import pytest
+from cuda.bindings import driver as cuda
 
 import warpwave as ww
 from warpwave.backends.nvidia.arch import TARGETS
@@ -23,6 +24,7 @@ from warpwave.backends.nvidia.tests.harness import faked, ir_of, on_gpu, pretend
 from warpwave.kernels.attention import attention
 from warpwave.kernels.gemm import gemm
 from warpwave.kernels.softmax import softmax
+from warpwave.tiles.errors import LaunchError
 
 SIZES = [32, 32, 4, 128, 16, 8]  # of the parameters of `scale` with one map
 
@@ -167,6 +169,22 @@ def test_memory_can_be_used_again_after_a_launch_that_failed(fake):
             program().run(arguments(rows(100, 51, pitch=53)))
         fake.on_launch = lambda launch: None
         program().run(arguments(rows(100, 51, pitch=53)))
+    assert len(fake.memory) == 1
+
+
+def test_memory_that_is_not_there_is_told(fake, monkeypatch):
+    monkeypatch.setattr(FakeCuda, "do_cuGetErrorName", lambda self, code: code.name.encode(), raising=False)
+    monkeypatch.setattr(FakeCuda, "do_cuGetErrorString", lambda self, code: b"out of memory", raising=False)
+    fake.failing["cuMemAllocFromPoolAsync"] = cuda.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    for captured in (False, True):
+        fake.capturing |= {0} if captured else set()
+        with pytest.raises(LaunchError, match=r"kernel scale .* 25600 bytes for aligned copies of operands") as caught:
+            program().run(arguments(rows(100, 51, pitch=53)))
+        assert "begin at multiples of 16 bytes" in caught.value.hint
+    assert not fake.launches
+    fake.failing.clear()
+    fake.capturing.clear()
+    program().run(arguments(rows(100, 51, pitch=53)))
     assert len(fake.memory) == 1
 
 
