@@ -14,9 +14,11 @@ from cuda.bindings import driver as cuda
 
 import warpwave as ww
 from warpwave.backends.nvidia.arch import TARGETS
+from warpwave.backends.nvidia.build import build
 from warpwave.backends.nvidia.lower.lower import lower
 from warpwave.backends.nvidia.lowered import AFTER_COPIES
-from warpwave.backends.nvidia.runtime import devices
+from warpwave.backends.nvidia.runtime import aligned_copies, devices
+from warpwave.backends.nvidia.runtime.aligned_copies import RowCopy
 from warpwave.backends.nvidia.runtime.masks import ALL
 from warpwave.backends.nvidia.runtime.streams import use_stream
 from warpwave.backends.nvidia.tests.fake_cuda import FakeCuda
@@ -234,6 +236,15 @@ def test_the_kernel_waits_for_copies_where_there_are_any():
     assert "0 bytes spill stores, 0 bytes spill loads" in odd.log
     assert "griddepcontrol" not in program.built(ALL, 7).ptx
     assert "st.global.v4" in odd.ptx or "st.v4" in odd.ptx  # c's rows begin anywhere, and are written in whole units
+
+
+def test_the_copying_kernel_takes_what_the_runtime_packs():
+    """Structures of rows.cuh and of aligned_copies.py; the next kernel may begin as soon as this one runs."""
+    built = build(aligned_copies.KERNEL, TARGETS["sm90a"], ALL, 0)
+    one = RowCopy(0, 2, (3, 5), (5, 1))
+    assert f"copy_rows_param_0[{aligned_copies.COPIES * len(one.packed())}]" in built.ptx
+    assert "griddepcontrol.launch_dependents" in built.ptx
+    assert "0 bytes spill stores, 0 bytes spill loads" in built.log
 
 
 # -- on a GPU -----------------------------------------------------------------------------------------
