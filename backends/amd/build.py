@@ -9,12 +9,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
+from warpwave.backends.amd import spacing
 from warpwave.backends.amd.arch import TARGETS
 from warpwave.backends.amd.landing import check_landing
-from warpwave.backends.amd.spacing import spaced
 from warpwave.tiles import disk_cache
 from warpwave.tiles.errors import InternalError, UnsupportedError
 
@@ -31,7 +31,6 @@ FLAGS = (
     "-gline-tables-only",
     "-ffile-compilation-dir=.",  # the folder of a build is a temporary one
 )
-FINISH = "spaced"  # what is done to the compiler's assembly: the cache tells it from one without
 REMEDY = "pip install 'ziglang>=0.17'"
 
 
@@ -90,9 +89,15 @@ def compile_to_asm(source: str, target: str, defines: tuple[str, ...] = ()) -> s
         _run([*compiler.command, *arguments, "-o", "kernel.s", "kernel.hip"], folder, f"compile for {target}")
         asm = (folder / "kernel.s").read_text()
         check_landing(asm)
-        return spaced(asm, TARGETS[target]).encode()
+        return spacing.spaced(asm, TARGETS[target]).encode()
 
-    return _cached([source, compiler.identity, *arguments, FINISH], ".s", build).decode()
+    return _cached([source, compiler.identity, *arguments, *_finish(target)], ".s", build).decode()
+
+
+@cache
+def _finish(target: str) -> tuple[str, str]:
+    """What is done to the compiler's assembly: the cache tells it from one that other rules finished."""
+    return disk_cache.digest_of([Path(spacing.__file__)]), repr(TARGETS[target].hazards)
 
 
 def code_object(asm: str, target: str) -> bytes:
