@@ -87,7 +87,7 @@ class TunedKernel(Kernel):
         name = self._backend(bound, target)[0]
         found, best = self._tuning(bound, name, chosen)
         compiled = self._compiled(bound, name, chosen)
-        tuned = dict.fromkeys(best.constants, "tuned")
+        tuned = dict.fromkeys(best.constants, "tuned" if found.is_measured else "configuration, not measured")
         return dataclasses.replace(compiled, origins={**compiled.origins, **tuned}, tuning=found)
 
     def capture(self, *args: Any, target: str | None = None, **kwargs: Any) -> ir.Kernel:

@@ -213,6 +213,7 @@ def test_descriptions_are_measured_with_zeros_if_they_are_complete(use):
     assert len(backend.measured) == before
     assert compiled.constants["B"] == 16
     assert "since nothing was measured\n  * B=16: not measured: x is not known" in compiled.explain()
+    assert "B = 16 (configuration, not measured)\n" in compiled.explain()
 
 
 @pytest.mark.parametrize("kind", [UnsupportedError, CheckFailed])

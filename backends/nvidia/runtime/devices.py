@@ -122,7 +122,7 @@ def _hint(target: Target) -> str:
     if not driver.is_installed():
         return driver.REMEDY
     shown = ", ".join(map(str, devices())) or "none"
-    return f"it needs a {' or '.join(c.name for c in target.chips)}; devices that CUDA shows: {shown}"
+    return f"it needs one of {', '.join(c.name for c in target.chips)}; devices that CUDA shows: {shown}"
 
 
 def _any_of(target: Target) -> Device | None:
