@@ -101,9 +101,8 @@ def _attempt(program: AmdProgram, queue: Events, arguments: Mapping[str, Argumen
 def _turn(queue: Events) -> Iterator[None]:
     """A device for oneself, as far as tuning goes."""
     with turn(queue), devices.current(queue.device):
-        if not hip.is_simulated() and hip.call(
-            "hipStreamIsCapturing", queue.stream
-        ):  # simulated streams capture nothing
+        captures = not hip.is_simulated()  # simulated streams do not
+        if captures and hip.call("hipStreamIsCapturing", queue.stream):
             raise captured()
         try:
             yield
