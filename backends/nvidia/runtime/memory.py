@@ -73,7 +73,7 @@ def _from_pool(nbytes: int, ordinal: int, stream: int) -> int:
         return int(driver.call("cuMemAllocFromPoolAsync", nbytes, _pool(ordinal), stream))
     except driver.CudaError as error:
         error.message += f": {nbytes} bytes for aligned copies of operands"
-        error.hint = "free memory that a library holds, or pass tensors whose rows begin at multiples of 16 bytes"
+        error.hint = "pass tensors whose rows begin at multiples of 16 bytes, or free memory that a library holds"
         raise
 
 
