@@ -49,6 +49,7 @@ def side_by_side(functions: Sequence[Callable[[], Any]], watch: Stopwatch, budge
     """The time of each function, which enqueues its work; about `budget_ms` are spent on all of them together."""
     for function in functions:
         for _ in range(WARM_UP):
+            watch.prepare()
             function()
     watch.wait()
     once = sum(_timed(watch, [f], 3)[0][1] + OVERHEAD_MS for f in functions)

@@ -201,7 +201,7 @@ def race(
     makers: Sequence[Callable[[], Attempt]], stand_ins: StandIns, queue: Queue, how: str
 ) -> list[Measurement | TileError]:
     """The median time of each candidate, or why it cannot run; a fault of the device is raised."""
-    tried = [_tried(make, queue) for make in makers]
+    tried = [_tried(make, stand_ins, queue) for make in makers]
     running = [attempt.start for attempt in tried if isinstance(attempt, Attempt)]
     if not running:
         return [a for a in tried if isinstance(a, TileError)]
@@ -211,8 +211,9 @@ def race(
     return [a if isinstance(a, TileError) else Measurement(next(times).median * 1e-3, how) for a in tried]
 
 
-def _tried(make: Callable[[], Attempt], queue: Queue) -> Attempt | TileError:
-    """A candidate that ran once; what it said if it cannot."""
+def _tried(make: Callable[[], Attempt], stand_ins: StandIns, queue: Queue) -> Attempt | TileError:
+    """A candidate that ran once; what it said if it cannot, on the arguments as they were."""
+    stand_ins.restore(queue)
     try:
         attempt = make()
         attempt.start()
