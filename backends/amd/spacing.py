@@ -206,7 +206,7 @@ def effects_of(mnemonic: str, operands: str) -> Effects | None:
         return Effects(mnemonic, registers_of(parts[0]), factors, addend=registers_of(parts[3]))
     if mnemonic.startswith("v_"):
         results = 2 if _SECOND_RESULT.match(mnemonic) else 1
-        both = "swap" in mnemonic
+        both = "swap" in mnemonic or (mnemonic.endswith("_dpp") and "bound_ctrl" not in operands)  # keeps an old value
         read = registers_of(",".join(parts if both else parts[results:]))
         lane = registers_of(parts[2]) if _SELECTS_LANE.match(mnemonic) else NOTHING
         return Effects(mnemonic, registers_of(",".join(parts[:results])), read, lane=lane)

@@ -74,6 +74,8 @@ def test_many_states_take_several_nops():
         ("v_addc_co_u32_e64 v1, s[0:1], v2, v3, s[2:3]", "v1, s[0:1]", "v2, v3, s[2:3]"),
         ("v_cmp_gt_u32_e64 s[2:3], 7, v10", "s[2:3]", "v10"),
         ("v_permlane32_swap_b32 v1, v2", "v1, v2", "v1, v2"),
+        ("v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf", "v1", "v1, v2"),
+        ("v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1", "v1", "v2"),
         ("buffer_load_dwordx2 v[4:5], v1, s[8:11], 0 offen", "", "v1, s[8:11]"),
         ("buffer_load_dwordx4 v1, s[8:11], s3 offen lds", "", "v1, s[8:11], s3"),
         ("ds_bpermute_b32 v1, v2, v3", "", "v2, v3"),
