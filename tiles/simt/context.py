@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -44,6 +44,7 @@ class Machine:
 class Lowering(ABC):
     """Everything that the functions which lower single ops share; a backend adds its choices and its ops."""
 
+    sums_at_once = 2  # running sums in f32 of one reduction: pairs of them may be packed
     packs = True  # whether operations on f32 are written on whole vectors, for packed instructions
     numbers: Mapping[Value, float | None] = MappingProxyType({})  # see zeros.py; for compilers that need it
 
@@ -98,6 +99,16 @@ class Lowering(ABC):
     def each_item(self, count: int) -> AbstractContextManager[None]:
         """A loop over the items of an elementwise result, or over the portion that a backend computes here."""
         return self.body.each(count)
+
+    is_first_portion = is_last_portion = True  # of the op that is being lowered
+
+    def once(self, op: Op, hint: str) -> str:
+        """A fresh name, the same for all portions of an op."""
+        return self.fresh(hint)
+
+    def undivided(self) -> AbstractContextManager[None]:
+        """What is lowered inside concerns the whole op, after its last portion."""
+        return nullcontext()
 
     def set_item(self, name: str, text: str, value: Value) -> None:
         """The text that computes item i of a tile; a backend may say how items of long tiles are scheduled."""

@@ -150,7 +150,7 @@ def lower_elementwise(lw: Lowering, op: Op) -> None:
     args = [convert(lw, v, layout) for v in op.operands]
     name = lw.declare(result)
     if lw.packs and op.name in PACKED and result.tile.dtype.name == "f32" and layout.width > 1:
-        with lw.body.each(len(layout.items) // layout.width):
+        with lw.each_item(len(layout.items) // layout.width):
             vectors = _hidden(lw, [f"{a}.v[i]" for a in args], zeros)
             lw.body.line(f"{name}.v[i] = {PACKED[op.name].format(*vectors)};")
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from warpwave.tiles.dtypes import DType, f32, i32
 from warpwave.tiles.ir import Op, Value
 from warpwave.tiles.simt.context import Lowering
@@ -55,51 +57,79 @@ def lower_reduce(lw: Lowering, op: Op) -> None:
     source, axis = op.operands[0], op.attrs["axis"]
     layout, dtype = lw.layout(source), _working_dtype(source.tile.dtype)
     partial_layout = drop_axis(layout, axis)
-    partial = lw.fresh("partial")
-    lw.body.line(f"tile<{ctype(dtype)}, {len(partial_layout.items)}> {partial};")
-    with lw.body.block(""):
+    partial = lw.once(op, "partial")
+    if lw.is_first_portion:
+        lw.body.line(f"tile<{ctype(dtype)}, {len(partial_layout.items)}> {partial};")
+    with lw.body.block("") if lw.is_first_portion and lw.is_last_portion else nullcontext():
         _within_lane(lw, op, partial, partial_layout, dtype)
-    _across_lanes(lw, op, partial, partial_layout, dtype)
-    _across_waves(lw, op, partial, partial_layout, dtype)
-    _finish(lw, op, partial, partial_layout, dtype)
+    if not lw.is_last_portion:
+        return
+    with lw.undivided():
+        _across_lanes(lw, op, partial, partial_layout, dtype)
+        _across_waves(lw, op, partial, partial_layout, dtype)
+        _finish(lw, op, partial, partial_layout, dtype)
+
+
+def running_values(lw: Lowering, op: Op) -> str:
+    """What is added up between portions of a reduction, for each result that a lane takes part in."""
+    return f"running_{lw.once(op, 'partial')}"
 
 
 def _within_lane(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DType) -> None:
+    """The items that are taken here: all of a lane's, or a portion of them into the same running values."""
     source, axis = op.operands[0], op.attrs["axis"]
     layout, name = lw.layout(source), lw.name(source)
     place = {item: i for i, item in enumerate(result.items)}
     groups = [place[(*item[:axis], *item[axis + 1 :])] for item in layout.items]
     condition = inside(lw, layout, source.tile.shape)
-    lanes = _pair_lanes(op, groups, condition)
-    lw.body.line(f"vec<{ctype(dtype)}, {lanes}> running[{len(result.items)}];")
-    with lw.body.each(len(result.items)), lw.body.each(lanes, "p"):
-        lw.body.line(f"running[i]{'[p]' if lanes > 1 else ''} = {_identity(op, dtype)};")
-    with lw.body.each(len(layout.items) // lanes):
+    lanes = _running_sums(lw, op, groups, condition)
+    running = "running" if lw.is_first_portion and lw.is_last_portion else running_values(lw, op)
+    if lw.is_first_portion:
+        lw.body.line(f"vec<{ctype(dtype)}, {lanes}> {running}[{len(result.items)}];")
+        with lw.body.each(len(result.items)), lw.body.each(lanes, "p"):
+            lw.body.line(f"{running}[i]{'[p]' if lanes > 1 else ''} = {_identity(op, dtype)};")
+    with lw.each_item(len(layout.items) // lanes):
         lw.body.line(f"const int to = {lw.table(groups[::lanes])}[i];")
-        lw.body.line(_accumulate(lw, op, name, dtype, lanes, condition))
-    with lw.body.each(len(result.items)):
-        both = _combine(op, dtype, "running[i][0]", "running[i][1]") if lanes > 1 else "running[i]"
-        lw.body.line(f"{partial}.set(i, {both});")
+        lw.body.line(_accumulate(lw, op, name, dtype, (running, lanes), condition))
+    if lw.is_last_portion:
+        with lw.body.each(len(result.items)):
+            lw.body.line(f"{partial}.set(i, {_joined(op, dtype, running, lanes)});")
 
 
-def _accumulate(lw: Lowering, op: Op, name: str, dtype: DType, lanes: int, condition: str) -> str:
-    """The statement that takes item i, or as many items as there are `lanes`, into its running value."""
+def _joined(op: Op, dtype: DType, running: str, lanes: int) -> str:
+    """A result's running values as one, in pairs."""
+    left = [f"{running}[i][{p}]" for p in range(lanes)] if lanes > 1 else [f"{running}[i]"]
+    while len(left) > 1:
+        pairs = zip(left[::2], left[1::2], strict=True)
+        left = [_combine(op, dtype, a, b) if len(left) == 2 else f"({_combine(op, dtype, a, b)})" for a, b in pairs]
+    return left[0]
+
+
+def _accumulate(lw: Lowering, op: Op, name: str, dtype: DType, into: tuple[str, int], condition: str) -> str:
+    """The statement that takes item i, or as many items as there are running values of each, `into` these."""
+    running, lanes = into
     if lanes > 1 and not lw.packs:
         value = _widened(op, f"{name}.get(i * {lanes} + p)")
-        combined = _combine(op, dtype, "running[to][p]", value)
-        return f"EACH(p, {lanes}) running[to][p] = p ? {combined} : in_register({combined});"  # else they are paired
+        combined = _combine(op, dtype, f"{running}[to][p]", value)
+        even = "p" if lanes == 2 else "p % 2"  # else they are paired
+        return f"EACH(p, {lanes}) {running}[to][p] = {even} ? {combined} : in_register({combined});"
     values = [_widened(op, f"{name}.get(i * {lanes} + {p})") for p in range(lanes)]
-    value = f"vec<float, 2>{{{', '.join(values)}}}" if lanes > 1 else values[0]
+    value = f"vec<float, {lanes}>{{{', '.join(values)}}}" if lanes > 1 else values[0]
     if condition != "true":
         value = f"({condition} ? {value} : {_identity(op, dtype)})"
-    return f"running[to] = {_combine(op, dtype, 'running[to]', value)};"
+    return f"{running}[to] = {_combine(op, dtype, f'{running}[to]', value)};"
 
 
-def _pair_lanes(op: Op, groups: list[int], condition: str) -> int:
-    """2 where neighbouring items go to one sum in f32: two running sums make a packed instruction."""
-    pairs = len(groups) % 2 == 0 and groups[::2] == groups[1::2]
-    packed = op.name in ("reduce_sum", "reduce_prod") and op.operands[0].tile.dtype.is_float
-    return 2 if pairs and packed and condition == "true" else 1
+def _running_sums(lw: Lowering, op: Op, groups: list[int], condition: str) -> int:
+    """How many running sums in f32 take neighbouring items that go to one sum: pairs make packed instructions."""
+    summed = op.name in ("reduce_sum", "reduce_prod") and op.operands[0].tile.dtype.is_float
+    if not summed or condition != "true":
+        return 1
+    return next((n for n in (lw.sums_at_once, 2) if len(groups) % n == 0 and _alike(groups, n)), 1)
+
+
+def _alike(groups: list[int], count: int) -> bool:
+    return all(groups[::count] == groups[i::count] for i in range(1, count))
 
 
 def _across_lanes(lw: Lowering, op: Op, partial: str, result: Layout, dtype: DType) -> None:

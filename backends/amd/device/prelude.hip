@@ -699,6 +699,9 @@ template <class T> DEVICE T only_here(T x) {
   return x;
 }
 
+// This lane's number, computed here.
+DEVICE int lane_again() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, only_here(0u))); }
+
 // Register i of a tile is computed before all that comes later.
 template <class Tile> DEVICE void made_here(Tile &x, int i) {
   typedef decltype(x.get(0)) T;
@@ -710,6 +713,12 @@ template <class Tile> DEVICE void made_here(Tile &x, int i) {
     word = bits<vec<T, n>>(only_here(bits<u32>(word)));
     EACH(e, n) x.set(i * n + e, word[e]);
   }
+}
+
+// Items 2 i and 2 i + 1 of a tile of f32, in two registers that follow each other, as packed instructions take them.
+template <class Tile> DEVICE void pair_made_here(Tile &x, int i) {
+  const vec<float, 2> pair = only_here(vec<float, 2>{x.get(2 * i), x.get(2 * i + 1)});
+  x.set(2 * i, pair[0]), x.set(2 * i + 1, pair[1]);
 }
 
 DEVICE u32 lds_address(const u8 *p) { return (u32)(u64)(const __attribute__((address_space(3))) u8 *)p; }

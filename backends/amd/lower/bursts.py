@@ -13,8 +13,9 @@ from warpwave.backends.amd.lower.mma import Product, product_of
 from warpwave.backends.amd.lower.operands import Operand, is_transposing
 from warpwave.backends.amd.lower.place import operand_reads
 from warpwave.backends.amd.lower.roles import Roles, made_late, needs_no_step, roles_of
-from warpwave.backends.amd.lower.vector_work import RENAMING, Portion, Slot, cost, share_out
-from warpwave.backends.amd.rates import CU_RATES, SLOT, slowest_load
+from warpwave.backends.amd.lower.vector_slots import Interval, StepSlots
+from warpwave.backends.amd.lower.vector_work import RENAMING, Portion, cost
+from warpwave.backends.amd.rates import slowest_load
 from warpwave.backends.amd.schedule.form import Compute, Held, RegisterTile
 from warpwave.backends.amd.schedule.pingpong import flight
 from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
@@ -230,37 +231,24 @@ class Bursts:
         body, late = self.op.regions[0], self._urgent_first(self.roles.before[-1])
         done = max((at for at, part in enumerate(order) if part[0] == 0 and part[3] == 0), default=-1)
         free = max(at for at, part in enumerate(order) if part[3] > 0)
-        slots = self._slots(late, done)
         yielded = body.terminator.operands.index(self.products[-1].op.result)
-        after = next(i for i, slot in enumerate(slots) if slot.cluster == memory((free + 1) % len(order)))
-        return share_out(self.lw, late, slots, {body.args[1 + yielded]: after})
+        intervals = [self._interval(at) for at in range(max(done, 0) + 1, len(order) + 1)]
+        earliest = {body.args[1 + yielded]: memory((free + 1) % len(order))}
+        return StepSlots(self.lw, late, intervals, "" if done >= 0 else compute(0), earliest).shared()
+
+    def _interval(self, at: int) -> Interval:
+        """The memory cluster after a burst."""
+        order = self._order()
+        before, after = order[at - 1], order[at % len(order)]
+        reads = sum(fragment.lgkm for fragment in self._uses(*after[:3]))
+        burst, own = (self._work("", "", part[0]) for part in (before, after))
+        return Interval(memory(at % len(order)), reads, burst, compute(at), own)
 
     def _urgent_first(self, work: Sequence[Op]) -> list[Op]:
         """What the last product multiplies, and what that needs, before the rest."""
         made = {result: op for op in work for result in op.results}
         needed = ancestors(self.products[-1].op.operands[1:2], made)
         return sorted(work, key=lambda op: needed.isdisjoint(op.results))
-
-    def _slots(self, work: Sequence[Op], done: int) -> list[Slot]:
-        """Where vector work of a step may be: from the cluster after burst `done` on to the one before the next step.
-
-        Memory clusters have what is left of the other group's burst by their reads and by its matrix instructions, each
-        of which keeps vector instructions off for a part of its time. The rest is among the wave's own.
-        """
-        order = self._order()
-        share = cost(self.lw, [Portion(op) for op in work])[1] / (len(order) - max(done, 0))
-        found = [] if done >= 0 else [Slot(compute(0), 0.0, mixed=True)]
-        for at in range(max(done, 0) + 1, len(order) + 1):
-            before, after = order[at - 1], order[at % len(order)]
-            burst = self._work("", "", before[0])
-            free = burst.cycles - SLOT * CU_RATES[self.lw.target.name].matrix_hold * burst.instructions
-            reads = sum(fragment.lgkm for fragment in self._uses(*after[:3]))
-            found.append(Slot(memory(at % len(order)), max(0.0, max(free, share) - SLOT * reads)))
-            found.append(Slot(compute(at), 0.0, mixed=True))
-        del found[-1]
-        left = share * (len(order) - max(done, 0)) - sum(slot.clocks for slot in found)
-        mixed = sum(slot.mixed for slot in found)
-        return [replace(slot, clocks=max(0.0, left / mixed)) if slot.mixed else slot for slot in found]
 
     def _work(self, name: str, accumulator: str, number: int) -> Compute:
         product = self.products[number]
@@ -270,12 +258,20 @@ class Bursts:
         held = (Held(accumulator),)
         return Compute(name, held, held, "matrix", count, count * 4 * mfma.passes, mfma.passes)
 
+    @cached_property
+    def packed(self) -> set[Value]:
+        """What packed work takes of what the step has computed."""
+        taken = {v for work in self.vector.values() for p in work if p.packed for v in p.op.operands}
+        made = self.lw.definitions
+        return {v for v in taken if v in made and made[v].name not in RENAMING}
+
     def leaving(self, cluster: str) -> list[Portion]:
         """Portions of a cluster's vector work, in whole registers, that work of another one needs."""
         others = (portions for other, portions in self.vector.items() if other != cluster)
         elsewhere = {v for portions in others for p in portions for v in p.op.operands}
         elsewhere |= set(self.products[-1].op.operands)
-        here = [p for p in self.vector[cluster] if p.of > 1 and p.op.result in elsewhere]
+        elsewhere -= self.packed  # which are anchored one by one
+        here = [p for p in self.vector[cluster] if p.of > 1 and p.op.result in elsewhere and p.op.name != "reduce_sum"]
         return [p for p in here if p.op.result.tile.dtype.bits in (16, 32)]
 
     def _vector(self, cluster: str) -> tuple[Compute, ...]:

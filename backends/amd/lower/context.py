@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -11,6 +12,7 @@ from warpwave.backends.amd.plan import INTERLEAVE, Plan
 from warpwave.tiles.ir import Kernel, Op, Value
 from warpwave.tiles.simt.context import Lowering, Machine, SharedTile
 from warpwave.tiles.simt.layout import Layout
+from warpwave.tiles.simt.writer import Writer
 from warpwave.tiles.simt.zeros import known_numbers
 
 LONG_TILE = 64  # items a lane: half of the registers, so that few temporaries fit beside operand and result
@@ -31,6 +33,8 @@ class AmdLowering(Lowering):
         self.numbers = known_numbers(kernel)  # LLVM's SelectVOP3ModsImpl negates x for +0 - x
         self._refusal: Callable[[], Exception] | None = None
         self._portion: tuple[int, int] | None = None
+        self._once: dict[Op, str] = {}
+        self._section: tuple[Writer, int] | None = None
         self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
 
     def lower_op(self, op: Op) -> None:
@@ -39,14 +43,57 @@ class AmdLowering(Lowering):
 
         lower_op(self, op)
 
+    # -- sections -----------------------------------------------------------------------------------------
+
+    def begin_anew(self) -> None:
+        """What lanes know of their place is computed again from here on: it takes no registers in the loop before."""
+        self.end_section()
+        self._coordinates.clear()
+        self._lane_addresses.clear()
+        self._section = self.prologue, len(self.body.lines)
+        self.prologue = Writer(self.body.depth)
+
+    def end_section(self) -> None:
+        """Put the declarations of a section at its beginning."""
+        if self._section is None:
+            return
+        (before, place), lane = self._section, self.fresh("lane")
+        lines = [re.sub(r"\blane\b", lane, line) for line in self.prologue.lines]
+        head = [f"{'  ' * self.body.depth}const int {lane} = lane_again();"] if lines else []
+        self.body.lines[place:place] = head + lines
+        self.body.locs[place:place] = [None] * len(head + lines)
+        self.prologue, self._section = before, None
+
     # -- portions of elementwise ops --------------------------------------------------------------------
 
     @contextmanager
     def portion(self, number: int, of: int) -> Iterator[None]:
         """Elementwise ops make one of the equal portions of their items; the first one declares the result."""
         self._portion = (number, of)
+        self.is_first_portion, self.is_last_portion = number == 0, number == of - 1
         yield
         self._portion = None
+        self.is_first_portion = self.is_last_portion = True
+
+    @property
+    def sums_at_once(self) -> int:  # type: ignore[override]
+        """More in portions, which are packed: a packed addition waits for what the instruction before it made."""
+        return 2 if self.is_first_portion and self.is_last_portion else 4
+
+    @contextmanager
+    def undivided(self) -> Iterator[None]:
+        """What is lowered inside concerns the whole op."""
+        portion, self._portion = self._portion, None
+        yield
+        self._portion = portion
+
+    def once(self, op: Op, hint: str) -> str:
+        """A name that later portions of an op find again."""
+        if self._portion is None:
+            return super().once(op, hint)
+        if op not in self._once:
+            self._once[op] = self.fresh(hint)
+        return self._once[op]
 
     @contextmanager
     def unpacked(self) -> Iterator[None]:

@@ -76,15 +76,18 @@ class Fetch:
 
 
 class DirectLoop(AmdLoop):
-    """Loads straight to LDS."""
+    """Loads straight to LDS. One that `recomputes` its offsets in each step holds no registers for them."""
+
+    recomputes = False
 
     def emit(self) -> None:
         """The prologue, rounds through all stages where the body is short, and what remains one by one."""
         lw, ahead = self.lw, self.stages - 1
         self.coordinates_at("0")
         fetches = [open_fetch(lw, self.op, load) for load in self.ring]
-        for fetch in fetches:
-            declare_places(lw, fetch)
+        if not self.recomputes:
+            for fetch in fetches:
+                declare_places(lw, fetch)
         whole = count_whole(lw, [f.moving for f in fetches], self.trips, self.stages)
         lw.body.line(f"if (!({' && '.join(f.possible for f in fetches)})) {whole} = 0;")
         lw.enter_region()
@@ -94,7 +97,7 @@ class DirectLoop(AmdLoop):
             lw.body.line(f"if (i < {self.trips}) ahead(i, i);")
         counter = lw.fresh("iteration")
         lw.body.line(f"int {counter} = 0;")
-        if self.has_small_body:
+        if self.has_small_body and not self.recomputes:
             self._whole_rounds(counter, fetches, whole)
         with self.remaining(counter, repeated=self.repeats_body):
             self._wait(fetches, f"{counter} + {ahead - 1} < {self.trips}")
@@ -142,6 +145,10 @@ class DirectLoop(AmdLoop):
         """A function that issues the loads of the iteration that comes next, into a stage."""
         lw = self.lw
         with lw.body.block("const auto ahead = [&](int iteration, int stage) LAMBDA", "};"):
+            if self.recomputes:
+                lw.body.line("const int here = lane_again();")
+                for fetch in fetches:
+                    declare_places(lw, fetch, "here")
             with lw.body.block(f"if (__builtin_expect(iteration < {whole}, 1))"):
                 for fetch in fetches:
                     issue_loads(lw, fetch, fetch.staged.at("stage"), fetch.moving.next, "0")
@@ -188,12 +195,12 @@ def open_fetch(lw: Lowering, loop: Op, staged: StagedLoad, parts: int = 1, chunk
     return replace(sketch, moving=moving, possible=possible)
 
 
-def declare_places(lw: Lowering, fetch: Fetch) -> None:
+def declare_places(lw: Lowering, fetch: Fetch, lane: str = "lane") -> None:
     """What each of a lane's instructions fetches: row, column, and offset from the pointer."""
     staged, size = fetch.staged, fetch.staged.shared.dtype.nbytes
     tile_rows, tile_cols = (1, *staged.tile.shape)[-2:]
     stride = fetch.moving.first.stride(0) if staged.tile.rank == 2 else "0"
-    declare_rows(lw, fetch, fetch.rows, fetch.cols, "lane")
+    declare_rows(lw, fetch, fetch.rows, fetch.cols, lane)
     lw.body.line(f"int {fetch.offsets}[{fetch.count}];")
     with lw.body.each(fetch.count):
         lw.body.line(f"const int row = {fetch.rows}[i], col = {fetch.cols}[i];")

@@ -95,10 +95,15 @@ def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLower
         lw.names[value] = name + "_"
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
     before_grid = kernel.body.ops[: kernel.body.ops.index(grid)] if grid else []
+    chained = plan.schedule == PING_PONG and len(plan.mmas) > 1  # its loop needs nearly all registers
     with _barriers_of(lw):
         for op in kernel.body.ops:
             if op.name != "check" or op not in before_grid:  # launch conditions are the host's
+                generated = len(plan.schedules)
                 lower_op(lw, op)
+                if chained and len(plan.schedules) > generated:
+                    lw.begin_anew()
+        lw.end_section()
     if plan.schedule in BY_GENERATOR and not plan.schedules:
         raise UnsupportedError(
             f"schedule={plan.schedule!r} is for products in a pipelined loop, and {kernel.name} has none",

@@ -31,6 +31,9 @@ class Mover(ABC):
     chunk: int
     waves: int
     from_here: str = field(init=False, default="")
+    distances: str = field(init=False, default="")
+    steps: int = field(init=False, default=0)
+    last: str = field(init=False, default="")
 
     @property
     @abstractmethod
@@ -62,10 +65,20 @@ class Mover(ABC):
         """Write what has arrived in registers to LDS."""
         raise InternalError(f"{value.tile} does not go through registers", loc=self.loop.op.loc)
 
-    def start(self) -> None:
-        """Begin rounds of whole tiles."""
-        self.from_here = self.loop.lw.fresh("from")
-        self.loop.lw.body.line(f"auto {self.from_here} = {self.moving.next};")
+    def start(self, steps: int, last: str) -> None:
+        """Begin rounds that load so many `steps` on at most, or the `last` whole tile if that is given and nearer."""
+        lw = self.loop.lw
+        self.from_here, self.steps, self.last = lw.fresh("from"), steps, last
+        lw.body.line(f"auto {self.from_here} = {self.moving.next};")
+        if last:
+            self.distances = lw.fresh("moved")
+            lw.body.line(f"int {self.distances}[{steps}];")
+            self.stop_at_last()
+
+    def stop_at_last(self) -> None:
+        """What is past the last whole tile is that one from here on: nobody uses it."""
+        with self.loop.lw.body.each(self.steps):
+            self.loop.lw.body.line(f"{self.distances}[i] = smaller(i, {self.last}) * (int){self.moving.advance};")
 
     def advance(self, steps: int) -> None:
         """The next round."""
@@ -73,6 +86,8 @@ class Mover(ABC):
 
     def moved(self, value: Part, place: Place) -> str:
         """Bytes from the round's pointer to a step, the same for all lanes."""
+        if self.last:
+            return f"{self.distances}[{place.stage} + {value.step}]"
         return f"({place.stage} + {value.step}) * (int){self.moving.advance}"
 
     def at(self, step: str) -> str:

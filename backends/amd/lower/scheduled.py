@@ -1,8 +1,8 @@
 """Pipelines emitted op by op from a schedule, after it is proven sound.
 
 The steps whose tiles are whole go in rounds through all stages, so that places in LDS are constants of the code.
-What is left over goes one step at a time by the same schedule. Loads for steps past the last one bring zeros, so
-that counts of what is in flight hold everywhere.
+What is left over goes one step at a time by the same schedule. Loads for steps past the last one bring zeros, or a
+tile again that nobody uses, so that counts of what is in flight hold everywhere.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from warpwave.tiles.errors import InternalError
 from warpwave.tiles.ir import Op
 from warpwave.tiles.simt.control import assign_all
 from warpwave.tiles.simt.pipeline import StagedLoad
+from warpwave.tiles.simt.reduce import running_values
 
 BESIDE = 2  # LDS reads in a row where there is vector work to do
 READING = 0.6  # share of the vector work of a memory cluster during which its reads are issued
@@ -75,7 +76,7 @@ class ScheduledLoop(AmdLoop):
         bursts = choose_bursts(self.lw, self.op, self.ring, self.stages)
         if bursts is None:
             self.lw.plan.reasons.append(f"{self.op.loc}: default schedule, ping-pong takes too many registers here")
-            return emit_default(self, Bursts(self.lw, self.op, self.ring, self.stages))
+            return emit_default(self, Bursts(self.lw, self.op, self.ring, self.stages), after=True)
         schedule = ping_pong(bursts.pipelined())
         check_schedule(schedule, self.lw.target)
         self.lw.plan.schedules.append(schedule)
@@ -98,10 +99,12 @@ class ScheduledLoop(AmdLoop):
         )
 
 
-def emit_default(loop: AmdLoop, bursts: Bursts) -> None:
+def emit_default(loop: AmdLoop, bursts: Bursts, *, after: bool = False) -> None:
     """The loop by the default schedule."""
     default = (DirectLoop if bursts.is_direct() else StagedLoop)(loop.lw, loop.op, loop.ring, loop.stages)
     default.trips = loop.trips
+    if isinstance(default, DirectLoop):
+        default.recomputes = after
     default.emit()
 
 
@@ -118,6 +121,7 @@ class Emission:
     possible: str = ""
     untaken: list[tuple[str, Operand, str]] = field(default_factory=list)
     chain: Chain = field(init=False)
+    mixing: bool = False
 
     def __post_init__(self) -> None:
         self.chain = Chain(self.lw, self.loop, self.bursts)
@@ -190,18 +194,33 @@ class Emission:
         lw.unfinished_reads = True
 
     def _rounds(self, counter: str) -> None:
-        """Rounds through all stages that load whole tiles only, or nothing."""
-        lw, stages = self.lw, self.loop.stages
+        """Rounds through all stages that load whole tiles only, or nothing.
+
+        To the last step where all tiles are whole, if steps are long: then a step by itself costs more than a branch
+        in each round.
+        """
+        lw, stages, trips = self.lw, self.loop.stages, self.loop.trips
         movers = tuple(self.movers.values()) if self.loads else ()
-        last = stages - 1 + (load_distance(self.schedule) if movers else 0)
+        ahead = load_distance(self.schedule) if movers else 0
+        to_end = bool(movers) and len(self.bursts.products) > 1
+        going = f"{counter} + {stages - 1 + ahead} < {self.whole if movers else trips}"
+        if to_end:
+            end = lw.fresh("to")
+            before = f"{self.whole} - {stages - 1 + ahead}"
+            lw.body.line(f"const int {end} = {self.whole} == {trips} ? {trips} - {stages - 1} : {before};")
+            going = f"{counter} < {end}"
         for mover in movers:
-            mover.start()
-        with lw.body.block(f"while ({counter} + {last} < {self.whole if movers else self.loop.trips})"):
+            mover.start(stages + ahead, f"{self.whole} - 1 - {counter}" if to_end else "")
+        with lw.body.block(f"while ({going})"):
             with lw.body.each(stages, "stage"):
                 self._step(Place(f"{counter} + stage", "stage", True))
             for mover in movers:
                 mover.advance(stages)
             lw.body.line(f"{counter} += {stages};")
+            if to_end:
+                with lw.body.block(f"if ({counter} + {stages - 1 + ahead} >= {self.whole})"):
+                    for mover in movers:
+                        mover.stop_at_last()
 
     def _step(self, place: Place) -> None:
         lw, loop, roles = self.lw, self.loop, self.bursts.roles
@@ -264,7 +283,10 @@ class Emission:
     def _mix(self, matrix: Compute, vector: Compute) -> None:
         """Vector instructions among the matrix instructions of the wave."""
         self._compute(matrix)
+        self.mixing = True
         self._compute(vector)
+        self.mixing = False
+        self._anchor_for_packed(self.bursts.vector[_cluster(vector)])
         each = -(-vector.instructions // matrix.instructions)
         with self.lw.body.each(matrix.instructions):
             self.lw.body.line(f"mix_in<{each}>();")
@@ -322,11 +344,11 @@ class Emission:
             size = max(1, steps * BESIDE // read.lgkm)
             chunks += [(read, start, min(size, steps - start)) for start in range(0, steps, size)]
         left = list(self.bursts.vector[cluster])
-        total, spent = cost(self.lw, left)[1], 0
+        total, spent = cost(self.lw, [p for p in left if not p.packed])[1], 0
         for number, chunk in enumerate(chunks, 1):
             self._read_steps(chunk[0], place, *chunk[1:])
             self.lw.body.line("finish_first();")
-            while left and number < len(chunks):
+            while left and not left[0].packed and number < len(chunks):
                 more = cost(self.lw, left[:1])[1]
                 if spent + more / 2 > total * READING * number / len(chunks):
                     break
@@ -358,17 +380,61 @@ class Emission:
     def _portions(self, cluster: str, portions: Sequence[Portion]) -> None:
         """Vector work of a cluster, and what other clusters need of it."""
         for portion in portions:
+            if portion.packed:
+                self._begin_packed(cluster, portion)
             self._portion(portion)
         for portion in self.bursts.leaving(cluster):
-            words = portion.items(self.lw) * portion.op.result.tile.dtype.nbytes // 4
-            with self.lw.body.each_from(portion.number * words, words):
-                self.lw.body.line(f"made_here({self.lw.name(portion.op.result)}, i);")
+            self._anchor(portion)
         if cluster == memory(0) and self.bursts.roles.late:
             self.chain.keep()
 
+    def _begin_packed(self, cluster: str, packed: Portion) -> None:
+        """Packed work comes after all other work of its cluster, and not before: what it needs is anchored here."""
+        for portion in self.bursts.vector[cluster]:
+            if portion.of > 1 and not portion.packed and portion.op.result not in self.bursts.packed:
+                self._anchor(portion)
+        self.lw.body.line("finish_first();")
+        self._anchor_operands(packed)
+
+    def _anchor_operands(self, portion: Portion) -> None:
+        """What a portion takes of what packed work takes as well is there, and the portion not before that."""
+        pairs = portion.items(self.lw) // 2
+        for value in portion.op.operands:
+            if value in self.bursts.packed:
+                with self.lw.body.each_from(portion.number * pairs, pairs):
+                    self.lw.body.line(f"pair_made_here({self.lw.name(value)}, i);")
+
+    def _anchor(self, portion: Portion) -> None:
+        """The portion is made before what comes later; in pairs of registers where packed work takes it."""
+        words, name = portion.items(self.lw) * portion.op.result.tile.dtype.nbytes // 4, "made_here"
+        if portion.packed or portion.op.result in self.bursts.packed:
+            words, name = words // 2, "pair_made_here"
+        with self.lw.body.each_from(portion.number * words, words):
+            self.lw.body.line(f"{name}({self.lw.name(portion.op.result)}, i);")
+
     def _portion(self, portion: Portion) -> None:
+        if portion.packed:
+            self._packed(portion)
+            return
+        if portion.of > 1:
+            self._anchor_operands(portion)
         with self.lw.unpacked(), self.lw.portion(portion.number, portion.of):
             self.lw.lower_op(portion.op)
+        if not self.mixing:
+            self._anchor_for_packed([portion])
+
+    def _packed(self, portion: Portion) -> None:
+        with self.lw.portion(portion.number, portion.of):
+            self.lw.lower_op(portion.op)
+            if portion.op.name == "reduce_sum" and not self.lw.is_last_portion:
+                running = running_values(self.lw, portion.op)
+                with self.lw.body.each(len(self.lw.layout(portion.op.result).items)):
+                    self.lw.body.line(f"{running}[i] = only_here({running}[i]);")
+
+    def _anchor_for_packed(self, portions: Sequence[Portion]) -> None:
+        for portion in portions:
+            if portion.of > 1 and portion.op.result in self.bursts.packed:
+                self._anchor(portion)
 
     # -- products -----------------------------------------------------------------------------------------
 

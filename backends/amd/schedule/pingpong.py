@@ -75,9 +75,9 @@ class _Generator:
 
     def compute(self, number: int) -> Cluster:
         """One burst."""
-        before, after = (() if self._memory_first else (Priority(level),) for level in (1, 0))
+        after = () if self._memory_first else (Priority(0),)
         work = (self.loop.work(number), *self.loop.bursts[number].beside)
-        return Cluster(f"compute {number}", (Fence(), *before, *work, *after, Fence(), Barrier()), "compute")
+        return Cluster(f"compute {number}", (Fence(), *work, *after, Fence(), Barrier()), "compute")
 
     @property
     def _memory_first(self) -> bool:
@@ -105,6 +105,8 @@ class _Generator:
         if finishes is not None or landed is not None:
             ties = dict.fromkeys(op.register for op in reads if not op.tracked)
             ops.append(Wait(vm=landed, lgkm=finishes, ties=tuple(ties)))
+        if not self._memory_first:  # before the barrier: what a step begins with is not held up by the other group
+            ops.append(Priority(1))
         return Cluster(f"memory {at % self.count}", (*ops, Barrier()), "memory")
 
     def _vector(self, number: int) -> tuple[Compute, ...]:

@@ -172,8 +172,15 @@ def attention_program(target, causal, keys, width=64):
     return program_of(built.ir, target, schedule="ping-pong")
 
 
-ATTENTION = [("gfx950", 64, True, 64), ("gfx950", 64, False, 128), ("gfx942", 32, False, 64)]
-MORE = [("gfx950", 64, False, 64), ("gfx950", 64, True, 128), ("gfx942", 32, True, 64)]
+ATTENTION = [("gfx950", 128, True, 64), ("gfx950", 64, False, 128), ("gfx942", 32, False, 64)]
+MORE = [
+    ("gfx950", 64, True, 64),
+    ("gfx950", 64, False, 64),
+    ("gfx950", 128, False, 64),
+    ("gfx950", 64, True, 128),
+    ("gfx942", 32, True, 64),
+    ("gfx942", 32, True, 128),
+]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +194,7 @@ def test_attention_with_any_interleaving(target, keys, causal, width):
     """
     built = attention_program(target, causal, keys, width)
     rng = np.random.default_rng(keys)
-    for seed, (queries, many) in enumerate(((256, 64), (256, 200), (40, 333))):
+    for seed, (queries, many) in enumerate(((256, 64), (256, 200), (40, 333), (256, 768))):
         q, o = (rng.standard_normal((1, 1, queries, width)).astype(ml_dtypes.bfloat16) for _ in range(2))
         k, v = (rng.standard_normal((1, 1, many, width)) for _ in range(2))
         k[..., many // 2 :, :] *= 3
@@ -208,6 +215,37 @@ def test_attention_has_a_wait_and_two_barriers_for_each_burst_and_few_vector_ins
     assert mix["valu"] / steps <= 147
     assert built.resources["spills"] == built.resources["scratch_bytes"] == 0
     assert "accvgpr_moves" not in mix
+
+
+@lru_cache
+def narrow_heads_report(keys):
+    """Of attention with 64-wide heads and steps of 128 keys, all of them seen by all queries."""
+    q, o = (np.zeros((1, 1, 256, 64), ml_dtypes.bfloat16) for _ in range(2))
+    k, v = (np.zeros((1, 1, keys, 64), ml_dtypes.bfloat16) for _ in range(2))
+    arrays = {"q": q, "k": k, "v": v, "o": o, "lse": np.zeros((1, 1, 256), np.float32)}
+    built = attention_program("gfx950", True, 128)
+    return built.simulate({name: borrow(array) for name, array in arrays.items()})
+
+
+def test_packed_work_waits_for_the_end_of_bursts():
+    """It would hold up matrix instructions: no cluster has both. HipKittens' loop has 135 vector instructions."""
+    lines = narrow_heads_report(256 + 1280).listing_lines
+    rounds = [line.text.split()[0] for line in lines if line.executed == WAVES * 5]
+    clusters = [cluster.split() for cluster in " ".join(rounds).split("s_barrier")]
+    packed = [cluster for cluster in clusters if any(name.startswith("v_pk_") for name in cluster)]
+    assert packed
+    assert not [name for cluster in packed for name in cluster if "mfma" in name]
+    vector = [name for name in rounds if name.startswith("v_") and "mfma" not in name]
+    assert len(vector) / 4 <= 106  # a round is 256 keys
+    assert sum(name.startswith("v_pk_") for name in vector) / 4 >= 31
+
+
+def test_rounds_go_to_the_end_where_all_tiles_are_whole():
+    """Each load to LDS is one of a round or of the prologue: none of a step by itself, which computes its addresses."""
+    lines = narrow_heads_report(256 + 1280).listing_lines
+    executed = {line.executed for line in lines if line.text.startswith("buffer_load") and " lds" in line.text}
+    masked = WAVES * 2  # two steps of the diagonal, by the default schedule
+    assert executed <= {0, WAVES, masked, WAVES * 5}
 
 
 def test_the_reasons_say_what_was_generated():

@@ -140,13 +140,27 @@ def test_what_is_a_step_ahead_is_done_for_the_first_step_before_the_loop():
     assert all([type(op) for op in c.ops].count(Compute) == 2 for c in schedule.body if c.kind == "compute")
 
 
+def levels(schedule):
+    """Of a wave's priority, at all work and accesses of a round after the first, by unit or kind of op."""
+    level, found = 0, {}
+    for op in [op for cluster in schedule.body * 2 for op in cluster.ops]:
+        if isinstance(op, Priority):
+            level = op.level
+        elif isinstance(op, Compute | Read | LoadDirect):
+            found.setdefault(op.unit if isinstance(op, Compute) else "access", []).append(level)
+    return {kind: set(seen[len(seen) // 2 :]) for kind, seen in found.items()}
+
+
 @pytest.mark.parametrize("late", [0, 1])
 def test_bursts_have_priority_over_vector_work_and_accesses_over_bursts(late):
-    def raised(schedule):
-        return {c.kind for c in schedule.body if any(isinstance(op, Priority) and op.level for op in c.ops)}
+    assert levels(ping_pong(chain(late))) == {"matrix": {1}, "vector": {0}, "access": {0}}
+    assert levels(ping_pong(QUARTERS)) == {"matrix": {0}, "access": {1}}
 
-    assert raised(ping_pong(chain(late))) == {"compute"}
-    assert raised(ping_pong(QUARTERS)) == {"memory"}
+
+def test_priority_comes_before_the_barrier_that_a_burst_waits_for():
+    """What a wave does between barrier and burst, a step's beginning, would else be held up by the other group."""
+    for cluster in (c for c in ping_pong(chain(1)).body if c.kind == "memory"):
+        assert cluster.ops[-2:] == (Priority(1), Barrier())
 
 
 @st.composite
