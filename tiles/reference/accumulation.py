@@ -7,6 +7,7 @@ section 4.2). It is exact where all partial sums are multiples of one unit and s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,9 +188,25 @@ def matrix_product(acc: Bounded, a: Bounded, b: Bounded, loss: float, smallest: 
     finite = accumulated(_product_terms(tame_acc, tame_a, tame_b, smallest), f32, loss)
     has_special = _reaches(*unlimited)
     loose = has_special & _reaches(acc.unsure, a.unsure, b.unsure)
-    nan = _reaches(*(np.isnan(x.low) for x in (acc, a, b)))
-    specials = np.where(nan, np.nan, acc.value + a.value @ b.value)
+    nan = _reaches(*(np.isnan(x.low) for x in (acc, a, b))) | _opposed(acc, a, b)
+    specials = np.where(nan, np.nan, np.where(loose, 0.0, acc.value + a.value @ b.value))
     return _with_specials(finite, specials, has_special, loose)
+
+
+def _opposed(acc: Bounded, a: Bounded, b: Bounded) -> Array:
+    """Where certain elements alone give NaN: 0 * inf, or infinities of both signs."""
+    signs = [np.where(x.unsure | np.isnan(x.low), 0.0, np.sign(x.low)) for x in (acc, a, b)]
+    infinite = [np.where(np.isinf(x.low), s, 0.0) for x, s in zip((acc, a, b), signs, strict=True)]
+    zero = [~x.unsure & (x.low == 0) for x in (a, b)]
+    undefined = zero[0].astype(float) @ np.abs(infinite[2]) + np.abs(infinite[1]) @ zero[1].astype(float)
+    count = _infinities([np.abs(x) for x in signs], [np.abs(x) for x in infinite])
+    return np.asarray((undefined > 0) | (np.abs(_infinities(signs, infinite)) < count))
+
+
+def _infinities(signs: Sequence[Array], infinite: Sequence[Array]) -> Array:
+    """The sum of the signs of infinite terms, from the signs of all operands and those of the infinite ones."""
+    (_, sign_a, sign_b), (acc, a, b) = signs, infinite
+    return np.asarray(acc + a @ sign_b + sign_a @ b - a @ b)
 
 
 def _tamed(x: Bounded, unlimited: Array) -> Bounded:

@@ -15,6 +15,8 @@ from warpwave.tiles.dtypes import bf16, f16, f32, fp8e4m3, fp8e4m3fnuz, fp8e5m2,
 from warpwave.tiles.ir import OPS
 from warpwave.tiles.ir.opdefs import TERMINATORS
 from warpwave.tiles.reference import contract, functions, interpreter, oracle, shapes
+from warpwave.tiles.reference.accumulation import matrix_product
+from warpwave.tiles.reference.bounded import Bounded, certain
 from warpwave.tiles.tests.legal_evaluation import evaluate_legally
 from warpwave.tiles.tests.reference_harness import op_kernel
 
@@ -170,3 +172,29 @@ def test_a_product_that_may_underflow_before_it_meets_infinity_may_be_nan(terms,
     estimate = oracle(kernel, {"a0": x, "r0": np.zeros(1, np.float32)})["r0"]
     assert estimate.agrees(np.float32([math.inf])).all()
     assert estimate.agrees(np.float32([math.nan])).all() != known
+
+
+@pytest.mark.parametrize("limit", [math.inf, -math.inf])
+def test_a_matrix_product_of_a_number_that_may_be_anything_with_infinity_may_be_anything(limit):
+    unknown = Bounded(np.zeros((1, 1)), np.full((1, 1), -math.inf), np.full((1, 1), math.inf))
+    other = certain(np.full((1, 1), limit))
+    for a, b in ((unknown, other), (other, unknown)):
+        with np.errstate(invalid="ignore"):
+            assert matrix_product(certain(np.zeros((1, 1))), a, b, 2.0**-24).anything.all()
+
+
+def test_a_matrix_product_is_nan_where_certain_elements_make_it_so():
+    """Against all products written out; the first column of a, and with it a row of b, may be anything."""
+    rng = np.random.default_rng(0)
+    numbers = [0.0, -0.0, 1.0, -2.0, 3.0, math.inf, -math.inf]
+    for _ in range(200):
+        a, b, c = (
+            rng.choice(numbers, shape, p=[0.1, 0.1, 0.3, 0.2, 0.1, 0.1, 0.1]) for shape in ((3, 4), (4, 5), (3, 5))
+        )
+        first = np.arange(4) == 0
+        loose = Bounded(a, np.where(first, -math.inf, a), np.where(first, math.inf, a))
+        with np.errstate(invalid="ignore"):
+            terms = a[:, 1:, None] * b[None, 1:]
+            known = np.isnan(c + terms.sum(axis=1))
+            result = matrix_product(certain(c), loose, certain(b), 2.0**-24)
+        assert (np.isnan(result.low) == known).all()
