@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import warpwave as ww
 from warpwave import bf16, f32, gl, rt, st
+from warpwave.backends.amd.assembly import parse
 from warpwave.backends.amd.backend import BACKEND
 from warpwave.backends.amd.tests.harness import assert_allowed
 from warpwave.backends.amd.tests.harness import launch as launch_on_copies
@@ -105,6 +107,15 @@ def test_no_more_instructions_of_any_class_than_hipkittens(target, dtype):
     assert {kind: n for kind, n in found.items() if n > best[kind]} == {}
     assert found["waits"] == (4 if target == "gfx942" else 2)
     assert found["barriers"] == 4
+
+
+@pytest.mark.parametrize(("target", "dtype"), CASES)
+def test_nothing_keeps_bursts_waiting(target, dtype):
+    """The loop counts and branches in memory clusters: behind every other barrier a burst begins at once."""
+    flow = parse(program(target, dtype, CASES[target, dtype][0]).asm)
+    names = [i.mnemonic for i in flow.every_iteration(flow.hot_loop) if i.mnemonic not in ("s_setprio", "s_nop")]
+    behind = ["mfma" in after for name, after in pairwise(names) if name == "s_barrier"]
+    assert sum(behind) * 2 == len(behind) == names.count("s_barrier")
 
 
 @pytest.mark.parametrize(("target", "dtype"), CASES)

@@ -50,11 +50,15 @@ def of(schedule, kind):
     return [op for cluster in schedule.body for op in cluster.ops if isinstance(op, kind)]
 
 
+def memory(schedule):
+    return [cluster for cluster in schedule.body if cluster.kind == "memory"]
+
+
 def test_one_burst_a_step():
     schedule = ping_pong(product(direct()))
     check_schedule(schedule, GFX950)
-    issued = [type(op) for op in schedule.body[1].ops if not isinstance(op, Fence | Priority)]
-    assert issued == [Read, Read, LoadDirect, LoadDirect, Wait, Barrier]
+    issued = [type(op) for op in memory(schedule)[0].ops if not isinstance(op, Fence | Priority)]
+    assert issued == [Read, Read, LoadDirect, LoadDirect, Wait]
     assert of(schedule, Wait) == [Wait(vm=16, lgkm=0)]  # two steps of two tiles of four instructions stay in flight
     assert {op.value.step for op in of(schedule, Read)} == {1}
     assert {op.value.step for op in of(schedule, LoadDirect)} == {4}
@@ -63,9 +67,9 @@ def test_one_burst_a_step():
 def test_quarters_spread_reads_and_keep_twelve_loads_in_flight():
     """HipKittens' order of reads is 12, 4, 8, 4 and it leaves 6 in flight."""
     check_schedule(ping_pong(QUARTERS), GFX950)
-    memory = [cluster for cluster in ping_pong(QUARTERS).body if cluster.kind == "memory"]
-    assert [sum(op.lgkm for op in c.ops if isinstance(op, Read)) for c in memory] == [4, 8, 4, 8]
-    assert [sum(op.vm for op in c.ops if isinstance(op, LoadDirect)) for c in memory] == [2, 2, 2, 2]
+    clusters = memory(ping_pong(QUARTERS))
+    assert [sum(op.lgkm for op in c.ops if isinstance(op, Read)) for c in clusters] == [4, 8, 4, 8]
+    assert [sum(op.vm for op in c.ops if isinstance(op, LoadDirect)) for c in clusters] == [2, 2, 2, 2]
     assert of(ping_pong(QUARTERS), Wait) == [Wait(vm=12, lgkm=0)] * 4
 
 
@@ -80,7 +84,7 @@ def test_fragments_that_no_burst_needs_together_share_registers():
 def test_tiles_through_registers_are_written_before_they_are_loaded_again():
     schedule = ping_pong(product(STAGED, target="gfx942"))
     check_schedule(schedule, GFX942)
-    assert [type(op) for op in schedule.body[1].ops if isinstance(op, Put | LoadRegisters)] == [
+    assert [type(op) for op in memory(schedule)[0].ops if isinstance(op, Put | LoadRegisters)] == [
         Put,
         Put,
         LoadRegisters,
@@ -159,8 +163,17 @@ def test_bursts_have_priority_over_vector_work_and_accesses_over_bursts(late):
 
 def test_priority_comes_before_the_barrier_that_a_burst_waits_for():
     """What a wave does between barrier and burst, a step's beginning, would else be held up by the other group."""
-    for cluster in (c for c in ping_pong(chain(1)).body if c.kind == "memory"):
+    for cluster in memory(ping_pong(chain(1))):
         assert cluster.ops[-2:] == (Priority(1), Barrier())
+
+
+def test_a_product_goes_round_its_loop_before_the_barrier():
+    """What a step begins with would else keep its first burst waiting; one barrier a cluster all the same."""
+    schedule = ping_pong(QUARTERS)
+    assert [type(op) for op in schedule.body[0].ops] == [Fence, Barrier]
+    assert [cluster.kind for cluster in schedule.body[1:]] == ["compute", "memory"] * 4
+    assert not any(isinstance(op, Barrier) for op in schedule.body[-1].ops)
+    assert len(of(schedule, Barrier)) == len(schedule.body) - 1
 
 
 @st.composite
