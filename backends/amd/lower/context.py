@@ -34,7 +34,6 @@ class AmdLowering(Lowering):
         self._refusal: Callable[[], Exception] | None = None
         self._portion: tuple[int, int] | None = None
         self._once: dict[Op, str] = {}
-        self._section: tuple[Writer, int] | None = None
         self.has_padding = False  # whether products read parts of tiles in LDS that nobody writes
 
     def lower_op(self, op: Op) -> None:
@@ -43,26 +42,21 @@ class AmdLowering(Lowering):
 
         lower_op(self, op)
 
-    # -- sections -----------------------------------------------------------------------------------------
+    # -- registers ------------------------------------------------------------------------------------------
 
-    def begin_anew(self) -> None:
-        """What lanes know of their place is computed again from here on: it takes no registers in the loop before."""
-        self.end_section()
-        self._coordinates.clear()
-        self._lane_addresses.clear()
-        self._section = self.prologue, len(self.body.lines)
-        self.prologue = Writer(self.body.depth)
-
-    def end_section(self) -> None:
-        """Put the declarations of a section at its beginning."""
-        if self._section is None:
-            return
-        (before, place), lane = self._section, self.fresh("lane")
+    @contextmanager
+    def anew(self) -> Iterator[None]:
+        """What lanes know of their place is computed again for what is emitted inside: it takes no registers before."""
+        outer = self.prologue, self._coordinates, self._lane_addresses
+        self.prologue, self._coordinates, self._lane_addresses = Writer(self.body.depth), {}, {}
+        place, lane = len(self.body.lines), self.fresh("lane")
+        yield
         lines = [re.sub(r"\blane\b", lane, line) for line in self.prologue.lines]
-        head = [f"{'  ' * self.body.depth}const int {lane} = lane_again();"] if lines else []
-        self.body.lines[place:place] = head + lines
-        self.body.locs[place:place] = [None] * len(head + lines)
-        self.prologue, self._section = before, None
+        if lines:
+            lines.insert(0, f"{'  ' * self.prologue.depth}const int {lane} = lane_again();")
+        self.body.lines[place:place] = lines
+        self.body.locs[place:place] = [None] * len(lines)
+        self.prologue, self._coordinates, self._lane_addresses = outer
 
     # -- portions of elementwise ops --------------------------------------------------------------------
 

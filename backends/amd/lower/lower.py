@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -96,14 +96,13 @@ def emit(kernel: Kernel, target: Target, options: dict[str, object]) -> AmdLower
     grid = next((op for op in kernel.body.ops if op.name == "grid"), None)
     before_grid = kernel.body.ops[: kernel.body.ops.index(grid)] if grid else []
     chained = plan.schedule == PING_PONG and len(plan.mmas) > 1  # its loop needs nearly all registers
-    with _barriers_of(lw):
+    with _barriers_of(lw), ExitStack() as rest:
         for op in kernel.body.ops:
             if op.name != "check" or op not in before_grid:  # launch conditions are the host's
                 generated = len(plan.schedules)
                 lower_op(lw, op)
                 if chained and len(plan.schedules) > generated:
-                    lw.begin_anew()
-        lw.end_section()
+                    rest.enter_context(lw.anew())
     if plan.schedule in BY_GENERATOR and not plan.schedules:
         raise UnsupportedError(
             f"schedule={plan.schedule!r} is for products in a pipelined loop, and {kernel.name} has none",

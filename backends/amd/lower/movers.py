@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warpwave.backends.amd.lower.context import AmdLowering
 from warpwave.backends.amd.lower.direct import Fetch, declare_places, declare_rows, issue_loads, open_fetch
 from warpwave.backends.amd.lower.moving import MovingLoad
 from warpwave.backends.amd.lower.staged import Waiting, declare_waiting, load_part, load_whole
@@ -187,6 +188,7 @@ class StagedMover(Mover):
     def define_any(self, whole: str) -> None:
         """A function for each part."""
         lw, tile = self.loop.lw, self.tile
+        assert isinstance(lw, AmdLowering)
         self.name = lw.fresh("bring")
         with lw.body.block(f"const auto {self.name} = [&](int step) LAMBDA", "};"):
             with lw.body.block(f"if ((u32)step < (u32){whole})"):
@@ -195,7 +197,8 @@ class StagedMover(Mover):
                 self.loop.coordinates_at("step")
                 window = self.window()
                 source = f"(const GLOBAL char *){window.tensor}.at({window.element})"
-                load_part(lw, tile, window, source, f"(u32)step < (u32){self.loop.trips}")
+                with lw.anew():  # in no register across the rounds
+                    load_part(lw, tile, window, source, f"(u32)step < (u32){self.loop.trips}")
 
     def load(self, value: Part, place: Place) -> None:
         """Issue the loads of a part."""

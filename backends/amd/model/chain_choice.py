@@ -48,10 +48,11 @@ class Choice:
 def choose_step(usual: Chain, whole: Whole, given: Mapping[int, int]) -> Choice | None:
     """The step of least time for chains like the `usual` one, which stays unless another is clearly faster.
 
-    `given` are extents of the tile that are settled, by axis. None where nothing is modelled, or nothing as wide.
+    `given` are extents of the tile that are settled, by axis. None where nothing is modelled whose width is a multiple
+    of the usual one's: waves may have to share other widths unevenly, which rules out some schedules.
     """
     tiles = tiles_of(usual)
-    widths = [tile[2] for tile in tiles if tile[2] >= usual.tile[2]]
+    widths = [tile[2] for tile in tiles if tile[2] % usual.tile[2] == 0]
     if not widths:
         return None
     fitting = [tile for tile in tiles if tile[2] == min(widths) and all(tile[i] == n for i, n in given.items())]
