@@ -39,6 +39,7 @@ from warpwave.backends.amd.schedule.pipelined import PipelinedLoop
 from warpwave.tiles.errors import InternalError
 
 LEAD, LAG = "lead", "lag"
+LONG = 512  # clocks of a burst from which memory clusters, without vector work, have time to spare
 _TURN = Cluster("the groups take turns", (Fence(), Barrier()))
 Access = TypeVar("Access", bound=Read | LoadDirect | LoadRegisters | Put)
 
@@ -180,10 +181,12 @@ class _Generator:
     def _turn(self) -> tuple[Cluster, ...]:
         """The last memory cluster's barrier, at the begin of the next step: the loop goes round before it.
 
-        So counting and branching take none of the burst's time, but the memory cluster's, which has some to spare
-        where there is no vector work (on gfx950 and gfx942 148 and 142 of 4240 modelled clocks of a product's round).
+        So counting and branching take the memory cluster's time where that has some to spare, not the burst's: on
+        gfx950 and gfx942 148 and 142 of 4240 modelled clocks of a round with 256 x 256 tiles. With shorter bursts or
+        vector work the memory cluster is the longer one, and a round would take 1 to 5 % more.
         """
-        return (_TURN,) if self._memory_first else ()
+        spare = self._memory_first and min(burst.work.cycles for burst in self.loop.bursts) >= LONG
+        return (_TURN,) if spare else ()
 
     def prologue(self) -> tuple[Cluster, ...]:
         """The memory clusters up to the first step's first burst, as far as their steps exist; then the skew."""

@@ -21,7 +21,7 @@ from warpwave.backends.amd.schedule.form import (
     Read,
     Wait,
 )
-from warpwave.backends.amd.schedule.pingpong import flight, ping_pong
+from warpwave.backends.amd.schedule.pingpong import LONG, flight, ping_pong
 from warpwave.backends.amd.schedule.pipelined import Burst, Fragment, PipelinedLoop, Source
 
 
@@ -168,12 +168,14 @@ def test_priority_comes_before_the_barrier_that_a_burst_waits_for():
 
 
 def test_a_product_goes_round_its_loop_before_the_barrier():
-    """What a step begins with would else keep its first burst waiting; one barrier a cluster all the same."""
-    schedule = ping_pong(QUARTERS)
+    """What a step begins with would else keep its first burst waiting. Short bursts leave no time for that before."""
+    schedule = ping_pong(product(direct((2, 2), 2), (2, 2), cycles=2048, registers=(64, 32), reads=(16, 8)))
+    check_schedule(schedule, GFX950)
     assert [type(op) for op in schedule.body[0].ops] == [Fence, Barrier]
     assert [cluster.kind for cluster in schedule.body[1:]] == ["compute", "memory"] * 4
     assert not any(isinstance(op, Barrier) for op in schedule.body[-1].ops)
-    assert len(of(schedule, Barrier)) == len(schedule.body) - 1
+    assert len(of(schedule, Barrier)) == len(of(ping_pong(QUARTERS), Barrier)) == 8
+    assert all(isinstance(cluster.ops[-1], Barrier) for cluster in ping_pong(QUARTERS).body)
 
 
 @st.composite
@@ -181,7 +183,7 @@ def loops(draw):
     """Chains of products of their own tiles, in parts, with vector work between them."""
     slots, through = draw(st.integers(2, 4)), draw(st.booleans())
     sources, bursts, late = [], [], draw(st.integers(0, 1))
-    count = draw(st.integers(1, 3))
+    count, cycles = draw(st.integers(1, 3)), draw(st.sampled_from([64, LONG]))
     for number in range(count):
         rows, cols = (1, 1) if through else (draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2])))
         vm, puts = draw(st.integers(1, 3)), draw(st.integers(1, 3)) if through else 0
@@ -192,7 +194,7 @@ def loops(draw):
             for j in range(cols):
                 tracked = draw(st.booleans())
                 uses = Fragment(f"a{number}", i, 4, 2), Fragment(f"b{number}", j, 2, 1, tracked)
-                work = Compute(f"product {number} {i} {j}", (), (), "matrix", 4, 64, 4)
+                work = Compute(f"product {number} {i} {j}", (), (), "matrix", 4, cycles, 4)
                 bursts.append(Burst(work, uses, before if i == j == 0 else (), late if number == count - 1 else 0))
     return PipelinedLoop("gfx942" if through else "gfx950", 8, tuple(sources), tuple(bursts))
 
