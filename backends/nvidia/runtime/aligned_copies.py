@@ -128,17 +128,17 @@ def copies_for(lowered: Lowered, arrays: Mapping[str, Array]) -> tuple[RowCopy, 
     for place, (name, array) in enumerate(arrays.items()):
         view = masks.view_of(array)
         if name in lowered.copied and not masks.fits_maps(view):
-            if not _can_be_copied(view):
+            copy = RowCopy(place, view.nbytes, view.shape, view.strides)
+            if not _can_be_made(copy, view):
                 return ()
-            wanted.append(RowCopy(place, view.nbytes, view.shape, view.strides))
+            wanted.append(copy)
     return tuple(wanted) if len(wanted) <= COPIES else ()
 
 
-def _can_be_copied(view: View) -> bool:
+def _can_be_made(copy: RowCopy, view: View) -> bool:
     if not 1 < len(view.shape) <= AXES + 1 or 0 in view.shape or not masks.has_rows(view):
         return False
-    units = math.prod(view.shape[:-1]) * -(-view.shape[-1] * view.nbytes // UNIT)
-    return units <= MOST_UNITS and all(stride >= 0 for stride in view.strides)
+    return copy.rows * copy.units <= MOST_UNITS and all(stride >= 0 for stride in view.strides)
 
 
 def as_copied(arrays: Mapping[str, Array], copies: Sequence[RowCopy]) -> dict[str, Array]:
